@@ -7,14 +7,14 @@ import { createPool } from '../src/postgres/pool.js';
 import { HeldLanes, Lease } from '../src/read-models/lease.js';
 import { type Lane, LANES, PROJECTIONS } from './registry.js';
 import type { WriteLog } from '../src/runtime/log-line.js';
-import { versionOf } from './engine/projection.js';
+import { STATEMENT_TIMEOUT_MS, versionOf } from './engine/projection.js';
 import { rebuildOutdated } from './engine/rebuild.js';
 import { Projector } from './engine/projector.js';
 
 /**
  * Timeouts in ms, longer than the defaults of `createPool`, because a batch may take longer than an API request may.
  */
-const TIMEOUTS = { statement_timeout: 15_000, query_timeout: 16_000 };
+const TIMEOUTS = { statement_timeout: STATEMENT_TIMEOUT_MS, query_timeout: 16_000 };
 
 interface Dependencies {
   readonly pool: Pool;

@@ -1,8 +1,9 @@
 import { networkInterfaces } from 'node:os';
-import { BlockList, isIP, type LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
 import { isPublicAddress, canonicalAddress, isInternalHost } from './assets/ip-address.js';
+import { inNetworks } from './runtime/config.js';
 
 /** Reads the interfaces at each call, because the addresses of a laptop, container or VPN change while the process runs. */
 const isAddressOfThisHost = (address: string): boolean => {
@@ -16,8 +17,6 @@ const isAddressOfThisHost = (address: string): boolean => {
 export const isReachableAddress = (address: string): boolean =>
   isPublicAddress(address) && !isAddressOfThisHost(address);
 
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
-
 /**
  * Decides to which addresses this service may connect: addresses on the public Internet, and addresses that the
  * operator allows.
@@ -25,22 +24,18 @@ const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'i
 export class NetworkPolicy {
   /** Whether the operator has allowed any network. */
   readonly allowsNetworks: boolean;
-  private readonly networks = new BlockList();
+  private readonly isAllowed: (address: string) => boolean;
 
   /** @param allow valid addresses and networks, such as those of `WEBHOOK_ALLOWED_NETWORKS` */
   constructor(allow: readonly string[]) {
     this.allowsNetworks = allow.length > 0;
-    for (const network of allow) {
-      const [address = '', prefix] = network.split('/');
-      if (prefix === undefined) this.networks.addAddress(address, familyOf(address));
-      else this.networks.addSubnet(address, Number(prefix), familyOf(address));
-    }
+    this.isAllowed = inNetworks(allow);
   }
 
   /** Whether the operator has allowed this IP address, public or not. */
   isAllowedByOperator(address: string): boolean {
     const simplest = canonicalAddress(address);
-    return simplest !== undefined && this.networks.check(simplest, familyOf(simplest));
+    return simplest !== undefined && this.isAllowed(simplest);
   }
 
   /** Whether a connection to this IP address may be made. */

@@ -38,11 +38,8 @@ export interface GuardOfHost {
   readonly isAbove: boolean;
 }
 
-/**
- * The hosts that no list may block as a whole, for features other than the asset check, which reads these hosts and sets
- * `guardOf`.
- */
-export class GuardedHosts {
+/** The hosts that no list may block as a whole. The feature `asset-check` reads and provides them. */
+export abstract class GuardedHosts {
   /** Returns the guard that contains the host or one below it; undefined if no guard does. */
-  guardOf: (host: string) => GuardOfHost | undefined = () => undefined;
+  abstract guardOf(host: string): GuardOfHost | undefined;
 }

@@ -3,6 +3,7 @@ import { inTransaction } from '../../src/postgres/transaction.js';
 import type { DomainEvent } from '../../src/events/event.js';
 import { isLater } from '../../src/events/record.js';
 import type { Tables } from '../../src/read-models/tables.js';
+import { limit } from '../../src/limits.js';
 
 /**
  * An open transaction that writes the rows of one batch. The projector also moves its checkpoints in this transaction;
@@ -28,7 +29,7 @@ const SETTINGS = [
 ].map((setting) => `set local ${setting}`);
 
 /** Default statement timeout. Statements usually take milliseconds, because the size of a batch is limited. */
-export const STATEMENT_TIMEOUT_MS = 15_000;
+export const STATEMENT_TIMEOUT_MS = limit('statement of the projector', 15_000, 'ms', 'process', 'the batch is split');
 
 /** Timeouts of a transaction. */
 interface Timeouts {

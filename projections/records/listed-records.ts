@@ -104,9 +104,11 @@ export const READ_REVIEWED_ENTRIES = statement(
     eventId: 'uuid',
     /** All organizations for which this entry is or was a verdict, because it names or named one of their brands. */
     organizations: 'text[]',
+    /** Null until the rebuild after the upgrade, and if a projector of an earlier version stored the entry. */
+    history: nullable('jsonb'),
   },
   `
-    select change_id as "changeId", version, event_id as "eventId", organizations
+    select change_id as "changeId", version, event_id as "eventId", organizations, history
     from reviewed_entries where change_id = any($1::text[])`,
 );
 
@@ -124,10 +126,20 @@ export const READ_VERDICTS = statement(
     /** Null if the entry was deleted or no longer concerns the organization. */
     item: nullable('text'),
     assetHash: nullable('uuid'),
+    version: 'bigint',
+    eventId: 'uuid',
     position: 'bigint',
+    /** As in `listed_records`; null if it is outdated. */
+    movedBy: nullable('uuid'),
+    recordedAt: 'bigint',
+    addedAt: nullable('bigint'),
+    firstRecordedAt: nullable('bigint'),
+    objectId: nullable('uuid'),
   },
   `
-    select r.organization, r.id, r.item, r.asset as "assetHash", r.position
+    select r.organization, r.id, r.item, r.asset as "assetHash", r.version, r.event_id as "eventId", r.position,
+      case when r.moved_to = r.position then r.moved_by end as "movedBy", r.stored_at as "recordedAt",
+      r.added_at as "addedAt", r.first_recorded_at as "firstRecordedAt", r.object_id as "objectId"
     from unnest($1::text[], $2::text[]) i (organization, id)
     cross join lateral (
       select * from listed_records
@@ -135,6 +147,16 @@ export const READ_VERDICTS = statement(
       order by organization, kind, id limit 1
     ) r
     where r.organization = i.organization and r.kind = ${LISTED_KIND.verdict} and r.id = i.id`,
+);
+
+/** Deletes listed records by key, for rows that are no longer listed or are stored again with an earlier state. */
+export const DELETE_LISTED = statement(
+  'records-delete-listed',
+  { organization: 'text[]', kind: 'smallint[]', id: 'text[]' },
+  {},
+  `
+    delete from listed_records r using unnest($1::text[], $2::smallint[], $3::text[]) i (organization, kind, id)
+    where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
 );
 
 /** Reads listed records by key, without deleted records. */
@@ -231,8 +253,12 @@ export const STORE_DISPUTES = statement(
 export const STORE_REVIEWED_ENTRIES = storeNewest(
   'records-store-entries',
   'reviewed_entries',
-  { changeId: 'text', version: 'bigint', eventId: 'uuid', organizations: 'text[]' },
-  { key: ['changeId'] },
+  { changeId: 'text', version: 'bigint', eventId: 'uuid', organizations: 'text[]', history: 'jsonb' },
+  {
+    key: ['changeId'],
+    // An older state does not change the version, but it may change the history.
+    merged: { organizations: 'excluded.organizations', history: 'excluded.history' },
+  },
 );
 
 const IS_LATER = '(excluded.version, excluded.event_id) > (t.version, t.event_id)';

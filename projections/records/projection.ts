@@ -120,9 +120,9 @@ const storeRows = async (rows: readonly Row[], connection: PoolClient, dateOf: D
       movedBy,
       objectId,
       movedTo: movedBy === undefined ? undefined : row.position,
-      addedAt: dateOf(row),
+      addedAt: row.addedAt ?? dateOf(row),
       // A dispute is put together from several events, so its row does not know the first of them.
-      firstRecordedAt: row.kind === LISTED_KIND.dispute ? undefined : dateOf(first ?? row),
+      firstRecordedAt: row.kind === LISTED_KIND.dispute ? undefined : (first?.addedAt ?? dateOf(first ?? row)),
       createdAt: view?.createdAt,
       status: view?.status,
       type: view?.asset?.type,

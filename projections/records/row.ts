@@ -43,7 +43,9 @@ export interface Row {
   /** Undefined also if the content was redacted. */
   readonly assetHash: string | undefined;
   /** The first of the record's events that this row stands for. Undefined: the event of the row itself. */
-  readonly first?: Pick<Row, 'position' | 'recordedAt'> | undefined;
+  readonly first?: Pick<Row, 'position' | 'recordedAt' | 'addedAt'> | undefined;
+  /** `added_at` of the row's position, if it is known, in ms. */
+  readonly addedAt?: number | undefined;
   /** The UUID of the record's object in TAXII. Undefined: none of the states counts as a blocked threat. */
   readonly objectId?: string | undefined;
 }

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto';
 import type { PoolClient } from 'pg';
+import type { Asset } from '../../src/assets/asset.js';
 import type { EventOf } from '../../src/events/event.js';
-import { formatInstant } from '../../src/events/instant.js';
+import { formatInstant, parseInstant } from '../../src/events/instant.js';
 import { type ENTRY_TYPES, isLater, recordOf } from '../../src/events/record.js';
 import { isRedacted } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
@@ -8,40 +10,110 @@ import { nameArray, type RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/listed-items.js';
 import type { ProjectedEvent } from '../engine/projection.js';
 import type { DateAdded } from './recording-clock.js';
-import { concerns, redactItem, redactListed, redactRow, type Redaction } from './redactions.js';
-import { itemJson, keyOf, objectIdOf, type Row, type RecordView, withFirst } from './row.js';
-import { READ_REVIEWED_ENTRIES, READ_VERDICTS, STORE_REVIEWED_ENTRIES } from './listed-records.js';
+import { redactItem, type Redaction } from './redactions.js';
+import { itemJson, objectIdOf, type Row, type RecordView } from './row.js';
+import {
+  DELETE_BRAND_RECORDS,
+  DELETE_LISTED,
+  READ_REVIEWED_ENTRIES,
+  READ_VERDICTS,
+  STORE_REVIEWED_ENTRIES,
+} from './listed-records.js';
 
 export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 
-type Entry = RowOf<typeof READ_REVIEWED_ENTRIES>;
+type StoredVerdict = RowOf<typeof READ_VERDICTS>;
 
-/** The verdict of an organization as it is listed. */
-interface Verdict {
-  /** Undefined if the entry was deleted or no longer concerns the organization. */
-  readonly item: string | undefined;
-  readonly assetHash: string | undefined;
-  readonly position: bigint | number;
+/** Where and when the log stored an event. Instants are in ms. */
+interface Place {
+  readonly position: number;
+  readonly recordedAt: number;
+  /** As in `listed_records`. */
+  readonly addedAt: number;
 }
 
-const NOT_LISTED: Verdict = { item: undefined, assetHash: undefined, position: 0 };
+interface Version {
+  readonly version: number;
+  readonly eventId: string;
+}
+
+/** A state of an entry. `views` has a digest of the view of each organization that the state names. */
+interface StateChange extends Place, Version {
+  readonly assetHash: string;
+  readonly views: Readonly<Record<string, { readonly digest: string; readonly counts: boolean }>>;
+}
+
+/** A redaction of an entry. */
+interface RedactionChange extends Place {
+  readonly movedBy: string;
+  readonly assetHash: string;
+}
+
+type Change = StateChange | RedactionChange;
+
+/** The verdict of an organization, without its content. */
+interface Verdict extends Place, Version {
+  /** The redaction at the position. Undefined: the event of the state is at the position. */
+  readonly movedBy?: string;
+  /** Null if the entry was deleted or no longer concerns the organization. */
+  readonly digest: string | null;
+  /** Undefined if it is not known, because an earlier version redacted the row. */
+  readonly assetHash?: string;
+  readonly first: Place;
+  /** Whether any of the states counts as a blocked threat. */
+  readonly hasCounted: boolean;
+}
+
+type Verdicts = Readonly<Record<string, Verdict>>;
+
+/** The column `history` of `reviewed_entries`. */
+interface EntryHistory {
+  /** The changes before `changes`, of which only their result is kept, and the version of the last state of them. */
+  readonly before: (Version & { readonly rows: Verdicts }) | null;
+  /** In the order of the log. */
+  readonly changes: readonly Change[];
+}
+
+/**
+ * Maximum number of changes that are kept of an entry, which limits the size of its row. If an entry has more, a retried
+ * event that is older than these changes may leave another place than a rebuild does.
+ */
+const MAX_CHANGES = 64;
+
+/** The version of an entry of which only redactions are known. Every state is later. */
+const NO_STATE: Version = { version: Number.MIN_SAFE_INTEGER, eventId: '00000000-0000-0000-0000-000000000000' };
+
+const KIND = LISTED_KIND.verdict;
+const EMPTY: EntryHistory = { before: null, changes: [] };
 
 /** The state of an entry according to one event, prepared before the tables are read. */
 export interface EntryState {
   readonly changeId: string;
-  readonly version: number;
-  readonly eventId: string;
   readonly position: bigint;
-  /** When the log stored the event, in ms. */
-  readonly recordedAt: number;
-  /** Undefined if the content was redacted. */
-  readonly assetHash: string | undefined;
+  readonly state: Omit<StateChange, 'addedAt'>;
   /**
    * The view of each organization, which has only the brands of that organization. Brands are sorted, so that their
    * order reveals nothing about other organizations.
    */
   readonly views: ReadonlyMap<string, RecordView>;
 }
+
+interface VerdictItem {
+  readonly asset: Asset;
+  readonly status: string;
+  readonly brands: readonly string[];
+  readonly createdAt: string;
+}
+
+const viewOf = (item: string): RecordView => {
+  const { asset, status, brands, createdAt } = JSON.parse(item) as VerdictItem;
+  const instant = parseInstant(createdAt)!;
+  return { item, createdAt: instant, status, asset, brands, countedAt: instant };
+};
+
+/** A redaction does not change the digest of a view. */
+const digestOf = ({ asset, status, brands, createdAt }: RecordView, assetHash: string | undefined): string =>
+  hash('sha1', JSON.stringify([asset!.type, assetHash, status, brands, createdAt]), 'base64url');
 
 export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState => {
   const { event, id: eventId, position, recordedAt } = projected;
@@ -55,83 +127,212 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
       views.set(organization, { item, createdAt, status, asset, brands, countedAt: createdAt });
     }
   }
-  const assetHash = isRedacted(event.data.asset) ? undefined : hashOf({ event, metadata: projected.metadata });
-  return { changeId, version, eventId, position, recordedAt, assetHash, views };
+  const assetHash = hashOf({ event, metadata: projected.metadata });
+  const digests = Object.fromEntries(
+    [...views].map(([organization, view]) => [
+      organization,
+      { digest: digestOf(view, assetHash), counts: view.status === 'BLOCKED' },
+    ]),
+  );
+  const state = { version, eventId, position: Number(position), recordedAt, assetHash, views: digests };
+  return { changeId, position, state, views };
+};
+
+const isState = (change: Change): change is StateChange => 'views' in change;
+
+/** The verdicts after a change. */
+const next = (verdicts: Verdicts, change: Change): Verdicts => {
+  const { position, recordedAt, addedAt, assetHash } = change;
+  const place = { position, recordedAt, addedAt };
+  if (!isState(change)) {
+    const isConcerned = (verdict: Verdict): boolean =>
+      verdict.digest !== null &&
+      verdict.position < position &&
+      (verdict.assetHash === undefined || verdict.assetHash === assetHash);
+    return Object.fromEntries(
+      Object.entries(verdicts).map(([organization, verdict]) => [
+        organization,
+        isConcerned(verdict) ? { ...verdict, ...place, movedBy: change.movedBy } : verdict,
+      ]),
+    );
+  }
+  const { version, eventId, views } = change;
+  const after: Record<string, Verdict> = { ...verdicts };
+  for (const organization of new Set([...Object.keys(verdicts), ...Object.keys(views)])) {
+    const { digest = null, counts = false } = views[organization] ?? {};
+    const known = verdicts[organization];
+    // A redacted verdict whose content is sent again is listed again.
+    if (known && known.digest === digest && (known.movedBy === undefined || digest === null)) continue;
+    after[organization] = {
+      ...place,
+      version,
+      eventId,
+      digest,
+      assetHash,
+      first: known?.first ?? place,
+      hasCounted: counts || (known?.hasCounted ?? false),
+    };
+  }
+  return after;
+};
+
+const verdictsOf = ({ before, changes }: EntryHistory): Verdicts => changes.reduce(next, before?.rows ?? {});
+
+const latestOf = ({ before, changes }: EntryHistory): Version => changes.findLast(isState) ?? before ?? NO_STATE;
+
+/** Adds a change to a history, unless it is known. A state is dropped as soon as a later state is before it in the log. */
+const withChange = (history: EntryHistory, change: Change): EntryHistory => {
+  let { before, changes } = history;
+  if (isState(change)) {
+    const states = changes.filter(isState);
+    const isKnown =
+      (before && !isLater(change, before)) ||
+      states.some((state) => state.position <= change.position && !isLater(change, state));
+    if (isKnown) return history;
+    changes = changes.filter((other) => !isState(other) || other.position < change.position || isLater(other, change));
+  } else if (changes.some((other) => !isState(other) && other.movedBy === change.movedBy)) return history;
+  changes = [...changes, change].sort((a, b) => a.position - b.position);
+  if (changes.length > MAX_CHANGES) {
+    const [first, ...rest] = changes as [Change, ...Change[]];
+    if (before || isState(first)) {
+      const { version, eventId } = isState(first) ? first : before!;
+      before = { version, eventId, rows: next(before?.rows ?? {}, first) };
+    }
+    changes = rest;
+  }
+  return { before, changes };
+};
+
+/** The history of an entry that an earlier version stored: its verdicts as they are listed. */
+const historyBefore = (latest: Version, stored: readonly StoredVerdict[]): EntryHistory => {
+  const rows = stored.map((row): [string, Verdict] => {
+    const { organization, item, version, eventId, position, movedBy, recordedAt, firstRecordedAt } = row;
+    const assetHash = row.assetHash?.replaceAll('-', '');
+    const [place, recorded] = [{ position, recordedAt }, firstRecordedAt ?? recordedAt];
+    const verdict = {
+      ...place,
+      version,
+      eventId,
+      addedAt: row.addedAt ?? recordedAt,
+      ...(movedBy !== null && { movedBy }),
+      digest: item === null ? null : digestOf(viewOf(item), assetHash),
+      ...(assetHash !== undefined && { assetHash }),
+      first: { position, recordedAt: recorded, addedAt: recorded },
+      hasCounted: row.objectId !== null,
+    };
+    return [organization, verdict];
+  });
+  return { before: { ...latest, rows: Object.fromEntries(rows) }, changes: [] };
+};
+
+const changeOf = (change: EntryState | Redaction, dateOf: DateAdded): Change => {
+  if ('views' in change) {
+    const { position, state } = change;
+    return { ...state, addedAt: dateOf({ ...state, position }) };
+  }
+  const { position, movedBy, recordedAt, assetHash } = change;
+  return { position: Number(position), movedBy, recordedAt, addedAt: dateOf(change), assetHash };
+};
+
+const rowOf = (organization: string, id: string, verdict: Verdict, content: RecordView | undefined): Row => {
+  const { version, eventId, position, movedBy, recordedAt, addedAt, assetHash, digest, first, hasCounted } = verdict;
+  const key = { organization, kind: KIND, id };
+  const view = digest === null ? undefined : content!;
+  const listed = view && movedBy !== undefined ? { ...view, item: redactItem(view.item) } : view;
+  return {
+    ...key,
+    version,
+    eventId,
+    movedBy,
+    recordedAt,
+    addedAt,
+    position: BigInt(position),
+    view: listed,
+    assetHash: listed && movedBy === undefined && !isRedacted(listed.asset!) ? assetHash : undefined,
+    first: { ...first, position: BigInt(first.position) },
+    objectId: objectIdOf(key, hasCounted),
+  };
+};
+
+const isSame = (a: Verdict | undefined, b: Verdict | undefined): boolean =>
+  a !== undefined &&
+  b !== undefined &&
+  (['position', 'eventId', 'movedBy', 'digest', 'hasCounted'] as const).every((name) => a[name] === b[name]) &&
+  a.first.position === b.first.position;
+
+const groupBy = <Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> => {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
 };
 
 /**
- * Stores the newest states of entries, and determines which verdicts change. If the view of an organization is
- * unchanged, the verdict keeps its position in the feed, so that the organization does not learn of changes that
- * concern only other organizations. Events are applied one by one in the order of the log, so that the result does not
- * depend on how the log is split into batches.
- * @param states the states and redactions of entries, in the order of the log
+ * Stores what is known of entries, and determines which verdicts change.
+ *
+ * The verdicts of an entry are a function of its events and their positions: those of a reader that is sent the states and
+ * redactions in the order of the log, and ignores a state that is not later than the states before it. An organization is
+ * listed from the first state that names it. A verdict has the place of the state since which the view of the organization
+ * is unchanged, so that the organization does not learn of changes that concern only other organizations, and the place of
+ * the last redaction after that of its asset. The entry keeps the changes, because a retried event or the copy of a
+ * rewritten stream is applied later than in the order of the log.
+ * @param changed states and redactions of entries, in any order
  * @returns the rows to store
  */
 export const foldVerdicts = async (
-  states: readonly (EntryState | Redaction)[],
+  changed: readonly (EntryState | Redaction)[],
   connection: PoolClient,
   dateOf: DateAdded,
 ): Promise<readonly Row[]> => {
-  if (states.length === 0) return [];
-  const changeIds = [...new Set(states.map((state) => ('changeId' in state ? state.changeId : state.id)))];
-  const known = await READ_REVIEWED_ENTRIES.run(connection, { changeIds });
-  const entries = new Map(known.map((entry) => [entry.changeId, entry]));
-  const owned = known.flatMap(({ changeId, organizations }) =>
+  if (changed.length === 0) return [];
+  const byEntry = groupBy(changed, (change) => ('views' in change ? change.changeId : change.id));
+  const entries = await READ_REVIEWED_ENTRIES.run(connection, { changeIds: [...byEntry.keys()] });
+  const owned = entries.flatMap(({ changeId, organizations }) =>
     organizations.map((organization) => ({ organization, changeId })),
   );
-  const verdicts = await READ_VERDICTS.runEach(connection, owned);
-  const kind = LISTED_KIND.verdict;
-  const listed = new Map<string, Verdict>(
-    verdicts.map(({ item, assetHash, position, ...verdict }) => [
-      keyOf({ ...verdict, kind }),
-      { item: item ?? undefined, assetHash: assetHash?.replaceAll('-', ''), position },
+  const listed = groupBy(await READ_VERDICTS.runEach(connection, owned), ({ id }) => id);
+  const known = new Map(
+    entries.map(({ changeId, history, ...entry }) => [
+      changeId,
+      (history as EntryHistory | null) ?? historyBefore(entry, listed.get(changeId) ?? []),
     ]),
   );
-  const redactions: Redaction[] = [];
-  const changed = new Map<string, Row>();
-  const changedEntries = new Map<string, Entry>();
-  const redact = (redaction: Redaction): void => {
-    for (const organization of entries.get(redaction.id)?.organizations ?? []) {
-      const key = keyOf({ organization, kind, id: redaction.id });
-      const row = changed.get(key);
-      const { item, ...verdict } = listed.get(key) ?? NOT_LISTED;
-      if (row) changed.set(key, redactRow(row, redaction));
-      else redactions.push({ ...redaction, organization });
-      if (item === undefined || !concerns(redaction, { ...verdict, item })) continue;
-      listed.set(key, { item: redactItem(item), assetHash: undefined, position: redaction.position });
+  const rows: Row[] = [];
+  const replaced: Pick<Row, 'organization' | 'kind' | 'id'>[] = [];
+  const stored: (Version & { readonly changeId: string; organizations: string; history: string })[] = [];
+  for (const [changeId, changes] of byEntry) {
+    const before = known.get(changeId) ?? EMPTY;
+    const history = changes.reduce((reached, change) => withChange(reached, changeOf(change, dateOf)), before);
+    if (history === before) continue;
+    const after = verdictsOf(history);
+    const organizations = nameArray(Object.keys(after).sort());
+    const { version, eventId } = latestOf(history);
+    stored.push({ version, eventId, changeId, organizations, history: JSON.stringify(history) });
+    const states = changes.filter((change) => 'views' in change);
+    const own = new Map((listed.get(changeId) ?? []).map((row) => [row.organization, row]));
+    const verdictsBefore = verdictsOf(before);
+    for (const [organization, verdict] of Object.entries(verdictsBefore)) {
+      const now = after[organization];
+      // A later row only replaces an earlier one, and keeps the earlier of their dates.
+      const isReplacing = now && isLater(now, verdict) && now.first.position === verdict.first.position;
+      if (!isSame(now, verdict) && !(isReplacing && now.hasCounted === verdict.hasCounted))
+        replaced.push({ organization, kind: KIND, id: changeId });
     }
-  };
-  for (const state of states) {
-    if (!('changeId' in state)) {
-      redact(state);
-      continue;
+    for (const [organization, verdict] of Object.entries(after)) {
+      if (isSame(verdict, verdictsBefore[organization])) continue;
+      const ofSameView = states.filter(({ state }) => state.views[organization]?.digest === verdict.digest);
+      const newest = ofSameView.find(({ state }) => state.eventId === verdict.eventId) ?? ofSameView[0];
+      const item = own.get(organization)?.item;
+      rows.push(
+        rowOf(organization, changeId, verdict, newest?.views.get(organization) ?? (item ? viewOf(item) : undefined)),
+      );
     }
-    const { changeId, version, eventId, position, recordedAt, assetHash: hash, views } = state;
-    const entry = entries.get(changeId);
-    if (entry && !isLater({ version, eventId }, entry)) continue;
-    const organizations = [...new Set([...(entry?.organizations ?? []), ...views.keys()])].sort();
-    for (const organization of organizations) {
-      const key = keyOf({ organization, kind, id: changeId });
-      const view = views.get(organization);
-      if (listed.has(key) && listed.get(key)!.item === view?.item) continue;
-      listed.set(key, { item: view?.item, assetHash: hash, position });
-      const base = { organization, kind, id: changeId, version, eventId, position, recordedAt };
-      const row = {
-        ...base,
-        view,
-        assetHash: view && hash,
-        objectId: view && objectIdOf(base, view.status === 'BLOCKED'),
-      };
-      changed.set(key, withFirst(row, changed.get(key)));
-    }
-    entries.set(changeId, { changeId, version, eventId, organizations });
-    changedEntries.set(changeId, entries.get(changeId)!);
   }
-  const stored = [...changedEntries.values()].map((entry) => ({
-    ...entry,
-    organizations: nameArray(entry.organizations),
-  }));
   await STORE_REVIEWED_ENTRIES.runEach(connection, stored);
-  await redactListed(redactions, connection, dateOf);
-  return [...changed.values()];
+  await DELETE_LISTED.runEach(connection, replaced);
+  await DELETE_BRAND_RECORDS.runEach(connection, replaced);
+  return rows;
 };

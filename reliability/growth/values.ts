@@ -288,6 +288,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'records-set-clock': () => [1, AT, AT],
   'records-delete-of-brands': (b) => columns(b, 'acme', 2, key('r')),
   'records-insert-of-brands': (b) => columns(b, 'acme', 2, (i) => `r${i + MAX_ROWS}`, 'shoes', 1, 'BLOCKED', 'URL', id),
+  'records-delete-listed': (b) => columns(b, 'acme', 2, key('r')),
   'records-read-entries': (b) => [b(key('c'))],
   'records-read-verdicts': (b) => columns(b, 'acme', key('c')),
   'records-read-listed': (b) => columns(b, 'acme', 2, key('r')),
@@ -296,7 +297,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'records-read-disputes': (b) => columns(b, 'acme', key('d')),
   'records-store-disputes': (b) => columns(b, 'acme', key('d'), id, 4, 4, 'ACCEPTED', null, 1, '{}', '{}'),
   'records-store-counted-threats': (b) => columns(b, 'acme', key('r'), 4, id, false, 2, 'URL'),
-  'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}'),
+  'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}', '{"before":null,"changes":[]}'),
   'asset-statuses-read-entries': (b) => [b(key('c'))],
   'asset-statuses-redact-entries': (b) => [b(key('c'))],
   'asset-statuses-store-entries': (b) =>

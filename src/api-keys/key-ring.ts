@@ -13,6 +13,7 @@ import { Readiness } from '../ops/readiness.js';
 import { finishesWithin, Backoff, pause } from '../flow/time.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { KeyUses } from './key-uses.js';
+import { limit } from '../limits.js';
 
 /**
  * A key is `tp_`, 30 random base62 characters (178 bits, so storing a plain SHA-256 is secure) and a checksum of 6
@@ -74,9 +75,9 @@ const MAX_BACK_OFF_MS = 2_000;
 /** Maximum number of cached keys. An attacker cannot fill the cache, because only valid keys are cached. */
 const MAX_CACHED_KEYS = 10_000;
 /** How long a request with an unknown key waits for a read of the key events, in ms. */
-const MAX_WAIT_FOR_READ_MS = 1_000;
+const MAX_WAIT_FOR_READ_MS = limit('wait of a request with an unknown key', 1_000, 'ms', 'request', '401');
 /** Maximum number of requests with unknown keys that wait. Further requests are rejected immediately. */
-const MAX_WAITING = 1_000;
+const MAX_WAITING = limit('requests with an unknown key that wait', 1_000, 'requests', 'process', '401');
 
 type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 

@@ -2,7 +2,7 @@ import { Body, Controller, Header, HttpCode, Post, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { TimeSlices } from '../flow/turns.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
@@ -23,13 +23,12 @@ const READ_MODELS = ['asset-statuses'] as const;
  * The limit for bulk checks. A bulk check keeps 1 to 2 MB in memory until its response is sent, and may wait for
  * lookups meanwhile.
  */
-const BULK_CHECKS: ConcurrencyLimits = {
+const BULK_CHECKS = declareQueue({
   name: 'bulk checks',
   maxRunning: 4,
   maxWaiting: 12,
   waitTimeoutMs: 5_000,
-  cooldownMs: 0,
-};
+});
 
 @ApiTags('Asset check')
 @Controller('v2/asset')

@@ -11,8 +11,9 @@ import {
   type Reason,
   REASONS,
 } from './verdict.js';
+import { limit } from '../limits.js';
 
-const MAX_CONTENTS = 1_000;
+const MAX_CONTENTS = limit('contents of a bulk check', 1_000, 'contents', 'request', '400');
 const CONTENTS = `Contents must be an array of 1 to ${MAX_CONTENTS} strings`;
 
 export class AssetCheckRequest {

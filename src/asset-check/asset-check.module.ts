@@ -17,8 +17,8 @@ import { GuardedHosts } from '../verdicts.js';
   imports: [EventLogModule, ReadModelsModule],
   controllers: [AssetCheckController],
   providers: [
-    GuardedHosts,
     ConfiguredSources,
+    { provide: GuardedHosts, inject: [ConfiguredSources], useFactory: ({ guards }: ConfiguredSources) => guards },
     {
       provide: AssetChecker,
       inject: [ConfiguredSources, Registry],

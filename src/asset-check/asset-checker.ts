@@ -19,6 +19,7 @@ import type { AssetCheckResponse, SourceStatusDto } from './asset-check.dto.js';
 import { type LookupBudget, MAX_REQUESTS_OF_ORGANIZATION } from './lookup-source.js';
 import { SuffixHashes } from './lists/host-table.js';
 import { type FailureReport, reportFailures, stackOf } from '../flow/background.js';
+import { limit } from '../limits.js';
 
 const MAX_NAME_LENGTH = 120;
 
@@ -126,7 +127,7 @@ const failures = (results: readonly AttributedResult[]): string => {
 };
 
 /** Maximum time in ms that a bulk check waits for lookups, unless the budget of a single check is longer. */
-const MAX_BUDGET_MS = 30_000;
+const MAX_BUDGET_MS = limit('lookups of a bulk check', 30_000, 'ms', 'request', 'the source reports `timeout`');
 
 /** What a check does for a dispute. */
 export interface CheckOptions {

@@ -7,7 +7,7 @@ import { contentIssue } from '../assets/asset.js';
 import { arrayJson } from '../http/json.js';
 import { isUnanswered } from './verdict.js';
 import { TimeSlices, type Work } from '../flow/turns.js';
-import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { GetVerdicts, type PresentVerdict } from '../verdicts.js';
 
 /** Checks one asset. Also returns the position of the log up to which this service's own statuses are current. */
@@ -128,13 +128,12 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
 }
 
 /** The limit for verdicts of disputes. A page of disputes is checked like a bulk check. */
-const VERDICTS: ConcurrencyLimits = {
+const VERDICTS = declareQueue({
   name: 'verdicts of disputes',
   maxRunning: 2,
   maxWaiting: 12,
   waitTimeoutMs: 5_000,
-  cooldownMs: 0,
-};
+});
 
 @QueryHandler(GetVerdicts)
 export class GetVerdictsHandler implements IQueryHandler<GetVerdicts> {

@@ -10,9 +10,10 @@ import { SuffixHashes } from './lists/host-table.js';
 import type { AssetHistoryResponse, ListedSince } from './asset-check.dto.js';
 import { ConfiguredSources } from './sources/configured-sources.js';
 import { StatusEntries } from './own/status-entries.js';
+import { limit } from '../limits.js';
 
 /** Maximum number of statuses in a history. */
-export const MAX_ENTRIES = 100;
+export const MAX_ENTRIES = limit("newest entries of an asset's history", 100, 'entries', 'request', 'omitted');
 
 /** Returns this service's own status history of an asset, and since when each list has had the asset. */
 export class GetAssetHistory extends Query<AtPosition<AssetHistoryResponse>> {
@@ -40,7 +41,7 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
   async execute({ organization, content }: GetAssetHistory): Promise<AtPosition<AssetHistoryResponse>> {
     // The statuses in memory were read from the same tables before, so the history includes everything up to their position.
     const position = BigInt(this.configured.own?.position ?? -1);
-    const { parsed, code, internalAddress } = { internalAddress: undefined, ...parseContent(content) };
+    const { parsed, code, internalAddress } = parseContent(content);
     const asset = parsed ?? internalAddress;
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined)

@@ -6,6 +6,7 @@ import { finishesWithin } from '../flow/time.js';
 import { FairSlots } from '../flow/turns.js';
 import type { LookupSettings } from './sources/sources-file.js';
 import { USER_AGENT } from '../runtime/version.js';
+import { limit } from '../limits.js';
 
 /** Number of consecutive failures that opens the breaker. */
 const FAILURE_THRESHOLD = 5;
@@ -48,9 +49,9 @@ const CACHE_TTL_MS = 30_000;
 const BUDGETED_TTL_MS = 300_000;
 const MAX_CACHED = 10_000;
 /** Maximum number of concurrent requests to one source; further requests wait. */
-const MAX_CONCURRENT_REQUESTS = 50;
+const MAX_CONCURRENT_REQUESTS = limit('lookups at a source', 50, 'lookups', 'source', 'waits');
 /** Maximum number of concurrent requests to one source for one organization. */
-export const MAX_REQUESTS_OF_ORGANIZATION = 25;
+export const MAX_REQUESTS_OF_ORGANIZATION = limit('lookups at a source', 25, 'lookups', 'organization', 'waits');
 const MAX_RESPONSE_BYTES = 65_536;
 
 /**

@@ -14,21 +14,13 @@ import {
   Query,
 } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import {
-  ApiConflictResponse,
-  ApiCreatedResponse,
-  ApiHeader,
-  ApiOkResponse,
-  ApiOperation,
-  ApiParam,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiConflictResponse, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Access } from '../http/access/access.js';
 import { Organization, type Origin, RequestOrigin } from '../http/access/caller.js';
 import { ConsistencyTokens } from '../http/consistency.js';
 import { ApiFailure, ErrorBody } from '../http/errors/error-body.dto.js';
-import { REPLAYED } from '../http/errors/error-response.js';
+import { ApiCreation, REPLAYED_HEADER, setCreated } from '../http/responses/created.js';
 import {
   AssetGroupListDto,
   AssetGroupNameDto,
@@ -53,21 +45,6 @@ import type { MembershipItem, MembershipResult } from './membership.js';
 
 const NAME_TAKEN = 'A group with this name already exists';
 
-const REPLAYED_HEADER = {
-  'Idempotent-Replayed': {
-    description: '`true` if this response repeats the first response to the `Idempotency-Key`; otherwise absent.',
-    schema: { type: 'string' as const, enum: ['true'] },
-  },
-};
-const LOCATION_HEADER = {
-  Location: {
-    description: 'The URL of the group.',
-    required: true,
-    schema: { type: 'string' as const, format: 'uri-reference' },
-    example: '/v2/organization/asset-groups/1',
-  },
-};
-
 @ApiTags('Asset groups')
 @Controller('v2/organization/asset-groups')
 export class AssetGroupsController {
@@ -81,21 +58,13 @@ export class AssetGroupsController {
   @HttpCode(201)
   @Access({ scope: 'write' })
   @ApiOperation({ summary: 'Create a group', description: 'Every later list includes the group, on every instance.' })
-  @ApiHeader({
-    name: 'Idempotency-Key',
-    required: false,
-    description:
-      '1 to 255 printable characters. For 24 hours, a request with the same key and body returns the first response, so ' +
-      'that a request can be retried safely.',
-    schema: { type: 'string', minLength: 1, maxLength: 255 },
-  })
-  @ApiCreatedResponse({
-    description: 'The created group.',
-    type: NamedAssetGroupDto,
-    headers: { ...LOCATION_HEADER, ...REPLAYED_HEADER },
+  @ApiCreation({
+    noun: 'group',
+    example: '/v2/organization/asset-groups/1',
+    repeats: 'key and body returns the first response, so that a request can be retried safely.',
+    response: { description: 'The created group.', type: NamedAssetGroupDto },
   })
   @ApiConflictResponse({ description: NAME_TAKEN, type: ErrorBody, headers: REPLAYED_HEADER })
-  @ApiFailure(422, 'The `Idempotency-Key` was used with another body.')
   async createAssetGroup(
     @Organization() organization: string,
     @Body() { name }: AssetGroupNameDto,
@@ -107,8 +76,7 @@ export class AssetGroupsController {
     const { result, position } = await this.commands.execute(create);
     const { replayed, ...group } = result;
     await this.tokens.add(reply, position);
-    void reply.header('location', `/v2/organization/asset-groups/${group.id}`);
-    if (replayed) void reply.headers(REPLAYED);
+    setCreated(reply, `/v2/organization/asset-groups/${group.id}`, replayed);
     return group;
   }
 

@@ -25,6 +25,8 @@ import {
 import { READ_PLACEMENTS } from './list-group-assets.js';
 import { OrganizationQueues } from '../flow/concurrency-limit.js';
 import { TimeSlices, type Work } from '../flow/turns.js';
+import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
+import { limit } from '../limits.js';
 
 interface Entry {
   readonly stream: string;
@@ -46,15 +48,14 @@ interface Waiting {
 
 const SOURCE = 'urn:threat-protection:asset-groups';
 /** Maximum number of contents of one organization that wait in this process. */
-const MAX_WAITING = 8_000;
+const MAX_WAITING = limit('waiting changes of group members', 8_000, 'contents', 'organization', '429');
 /** How long a request waits for the projector, in ms. A failed projector is replaced within 5 s, before the client retries. */
-const PROJECTION_TIMEOUT_MS = 4_000;
+const PROJECTION_TIMEOUT_MS = limit('wait for the read model of group members', 4_000, 'ms', 'request', '503');
 /** How long a request waits in the queue before it is rejected, in ms. */
-const MAX_WAIT_MS = 4_000;
+const MAX_WAIT_MS = limit('queue of changes of group members', 4_000, 'ms', 'request', '429');
 /** Maximum number of events per append. Appends of other organizations run in between. */
 const EVENTS_PER_APPEND = 250;
 const RETRY_AFTER_SECONDS = 1;
-const TIME_LIMIT_MS = 2_500;
 
 const tooMany = (): Error =>
   new TooManyRequests(

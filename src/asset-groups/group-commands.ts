@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { type AtPosition, CommandQueue } from '../event-log/command-queue.js';
+import { type AtPosition, CommandQueue, declareWaiting } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
 import { assetGroupsStream } from '../events/streams.js';
 import type { IdempotentRequest } from '../events/event.js';
@@ -27,7 +27,7 @@ const MAX_COMMANDS = 200;
  * Maximum number of commands of one organization that wait in this process. With the longest names, these commands take
  * about 5 MB.
  */
-const MAX_WAITING = 5_000;
+const MAX_WAITING = declareWaiting('waiting changes of groups', 5_000);
 
 const requestOf = (command: AssetGroupCommand): IdempotentRequest | undefined =>
   command.type === 'CreateAssetGroup' ? command.request : undefined;

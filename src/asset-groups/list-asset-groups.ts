@@ -7,9 +7,10 @@ import { EventLog } from '../event-log/event-log.js';
 import { TimeSlices, type Work } from '../flow/turns.js';
 import { READ_COUNTS, READ_GROUPS, readTail } from './load-groups.js';
 import type { AtPosition } from '../event-log/command-queue.js';
-import { ConcurrencyLimit, Semaphore } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue, Semaphore } from '../flow/concurrency-limit.js';
 import { Backoff, retry } from '../flow/time.js';
-import { RequestConcurrency } from '../read-models/request-concurrency.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
+import { limit } from '../limits.js';
 
 /** Groups in order of id, from one snapshot. */
 interface GroupSlice {
@@ -40,7 +41,6 @@ interface Group {
   readonly assetCount: number;
 }
 
-const TIME_LIMIT_MS = 2_500;
 /** Number of groups that are written between two points where the work may be paused. */
 const GROUPS_PER_STEP = 50;
 
@@ -114,7 +114,7 @@ export class ListAssetGroups extends Query<AtPosition<string | Readable>> {
  * Maximum size, in bytes, of a list that is read in one snapshot and sent at once. The list then has about 15,000
  * groups with ordinary names.
  */
-export const MAX_WHOLE = 1_024 * 1_024;
+export const MAX_WHOLE = limit('list of groups in one piece', 1_024 * 1_024, 'bytes', 'request', 'sent in chunks');
 /**
  * The size, in bytes, of the slices in which a longer list is read. A slice and one more group fit into the memory that
  * is charged for a stream.
@@ -131,11 +131,11 @@ const MAX_ROWS = 20_000;
  */
 const SLICE_ROWS = 1_200;
 /** How many slices are read at the same time in this process, each on one connection. */
-const MAX_CONCURRENT_READS = 2;
+const MAX_CONCURRENT_READS = limit('slices of long group lists', 2, 'slices', 'process', 'waits');
 /** The limits for long lists of one organization. */
-const CONCURRENCY = { name: 'long group lists', maxRunning: 1, maxWaiting: 4, waitTimeoutMs: 4_000, cooldownMs: 0 };
+const QUEUE = declareQueue({ name: 'long group lists', maxRunning: 1, maxWaiting: 4, waitTimeoutMs: 4_000 });
 /** How long sending a list may take before the connection is closed, in ms. */
-const MAX_SENDING_MS = 120_000;
+const MAX_SENDING_MS = limit('sending of a long group list', 120_000, 'ms', 'request', 'connection reset');
 /** How long the read of a slice is retried after failures, in ms. */
 const RETRY_FOR_MS = 5_000;
 const FIRST_BACKOFF_MS = 100;
@@ -144,7 +144,7 @@ const MAX_BACKOFF_MS = 1_000;
 @QueryHandler(ListAssetGroups)
 export class ListAssetGroupsHandler implements IQueryHandler<ListAssetGroups> {
   private readonly logger = new Logger('asset-groups');
-  private readonly longLists = new ConcurrencyLimit(CONCURRENCY);
+  private readonly longLists = new ConcurrencyLimit(QUEUE);
   private readonly reads = new Semaphore(MAX_CONCURRENT_READS);
 
   constructor(

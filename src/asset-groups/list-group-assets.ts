@@ -11,9 +11,10 @@ import { groupedAssetStream } from '../events/streams.js';
 import { formatInstant } from '../events/instant.js';
 import { TimeSlices, type Work } from '../flow/turns.js';
 import { PageCursors } from '../http/responses/page-cursor.js';
-import { RequestConcurrency } from '../read-models/request-concurrency.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 import { GroupFinder } from './load-groups.js';
 import { type GroupAssetDto, type GroupAssetPageDto, INVALID_CURSOR } from './asset-groups.dto.js';
+import { limit } from '../limits.js';
 
 /** The estimated size in bytes of a row whose asset is only in the log. */
 const UNKNOWN_SIZE = 1_024;
@@ -81,9 +82,8 @@ export class ListGroupAssets extends Query<AtPosition<GroupAssetPageDto>> {
 }
 
 /** The largest page in bytes of JSON. One asset takes at most a tenth of a page. */
-const MAX_PAGE = 256 * 1_024;
+const MAX_PAGE = limit("page of a group's assets", 256 * 1_024, 'bytes', 'request', 'the page is shorter');
 
-const TIME_LIMIT_MS = 2_500;
 /** Maximum number of streams that are read concurrently, for rows that do not contain the asset. */
 const MAX_CONCURRENT_READS = 8;
 

@@ -9,8 +9,9 @@ import { idempotentRequestOf } from '../events/event.js';
 import { assetGroupsStream } from '../events/streams.js';
 import { type AssetGroupEvent, type AssetGroups, evolve, noGroups, setName, groupNotFound } from './asset-group.js';
 import type { Loaded, AtPosition } from '../event-log/command-queue.js';
-import { RequestConcurrency } from '../read-models/request-concurrency.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 import type { ListedAssetGroupDto } from './asset-groups.dto.js';
+import { limit } from '../limits.js';
 
 const POSITION = positionOf('asset-groups');
 
@@ -107,7 +108,7 @@ export const READ_COUNTS = statement(
 );
 
 /** Maximum number of events that a request reads. */
-const MAX_TAIL = 20_000;
+const MAX_TAIL = limit('events of groups that the read model lacks', 20_000, 'events', 'organization', '503');
 
 const TYPES = [
   'AssetGroupCreated',
@@ -156,8 +157,6 @@ export interface LoadedGroups extends Loaded {
 
 /** The state of the read model in one snapshot. */
 type Row = RowOf<typeof KNOWN_GROUPS>;
-
-const TIME_LIMIT_MS = 2_500;
 
 /**
  * Loads the current state of a part of an organization's groups, including all earlier changes that any instance has

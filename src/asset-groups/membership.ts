@@ -3,6 +3,7 @@ import { type Asset, contentIssue } from '../assets/asset.js';
 import { parseContent } from '../assets/parse-content.js';
 import { type EventOf, parseEvent } from '../events/event.js';
 import { LATEST } from '../events/instant.js';
+import { limit } from '../limits.js';
 
 export const MEMBERSHIP_RESULTS = ['added', 'moved', 'removed', 'unchanged', 'error'] as const;
 export type MembershipResult = (typeof MEMBERSHIP_RESULTS)[number];
@@ -10,7 +11,7 @@ export const MEMBERSHIP_REASONS = ['parse-error', 'internal-scheme', 'internal-e
 export type MembershipReason = (typeof MEMBERSHIP_REASONS)[number];
 
 /** Maximum number of contents of one request, and of requests that are decided together. */
-export const MAX_CONTENTS = 1_000;
+export const MAX_CONTENTS = limit('change of group members', 1_000, 'contents', 'request', '400');
 
 /** The result for one content. */
 export interface MembershipItem {
@@ -48,7 +49,7 @@ const isStorable = (asset: Asset): boolean =>
 export const readContent = (content: unknown): ReadContent => {
   const issue = contentIssue(content);
   if (issue !== undefined) return errorItem('parse-error', issue);
-  const { parsed, code, internalAddress } = { internalAddress: undefined, ...parseContent(content as string) };
+  const { parsed, code, internalAddress } = parseContent(content as string);
   if (internalAddress)
     return errorItem(
       'internal-scheme',

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { limit } from '../limits.js';
 
 /** An asset to check, block or group, as reported. */
 export interface Asset {
@@ -20,7 +21,7 @@ export const addressKey = (key: string): string => `ADDRESS:${key}`;
 export const hashOfKey = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 32);
 
 /** Maximum length of content in Unicode code points. */
-const MAX_LENGTH = 4_096;
+const MAX_LENGTH = limit('content', 4_096, 'characters', 'value', '400');
 
 /** Returns why content cannot be checked or grouped; undefined if the content is valid. */
 export const contentIssue = (content: unknown): string | undefined => {
@@ -69,8 +70,8 @@ interface InternalAddress {
 }
 
 export type Content =
-  | { readonly parsed: ParsedContent; readonly code?: undefined }
-  | { readonly parsed?: undefined; readonly code: 'parse-error' }
+  | { readonly parsed: ParsedContent; readonly code?: undefined; readonly internalAddress?: undefined }
+  | { readonly parsed?: undefined; readonly code: 'parse-error'; readonly internalAddress?: undefined }
   | { readonly parsed?: undefined; readonly code: 'internal-scheme'; readonly internalAddress: InternalAddress };
 
 export const PARSE_ERROR: Content = { code: 'parse-error' };

@@ -149,13 +149,7 @@ const listBrands = (): Promise<Result> =>
       .orderBy('organization')
       .orderBy('brand')
       .execute();
-    return {
-      lines: table(
-        ['organization', 'brand', 'name'],
-        brands.map(({ organization, brand, name }) => [organization, brand, name]),
-      ),
-      json: brands,
-    };
+    return { lines: table(['organization', 'brand', 'name'], brands.map(Object.values)), json: brands };
   });
 
 const ORGANIZATION = ['--organization <slug>', 'the organization that owns the brand'] as const;
@@ -211,13 +205,7 @@ const listFlags = (): Promise<Result> =>
       .orderBy('organization')
       .orderBy('flag')
       .execute();
-    return {
-      lines: table(
-        ['organization', 'flag', 'enabled'],
-        flags.map(({ organization, flag, enabled }) => [organization, flag, enabled]),
-      ),
-      json: flags,
-    };
+    return { lines: table(['organization', 'flag', 'enabled'], flags.map(Object.values)), json: flags };
   });
 
 export const addFlagCommands = (program: Command): void => {

@@ -50,9 +50,7 @@ const retry = (id: string | undefined): Promise<Result> =>
     const results = [];
     for (const event of await parkedEvents(session, id)) {
       const projection = PROJECTIONS.find(({ name }) => name === event.projection);
-      const reason = projection
-        ? await retryParked(session.pool, projection, event)
-        : 'its projection no longer exists';
+      const reason = projection ? await retryParked(session, projection, event) : 'its projection no longer exists';
       results.push({ id: event.event_id, projection: event.projection, reason: reason ?? null });
     }
     const lines = results.map(

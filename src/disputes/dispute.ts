@@ -3,9 +3,10 @@ import type { Asset } from '../assets/asset.js';
 import type { IdempotentRequest } from '../events/event.js';
 import type { CheckVerdict, DisputeFiled } from '../events/types/verdicts.js';
 import { firstResponse } from '../http/body/validation.js';
+import { limit } from '../limits.js';
 
 /** Maximum number of open disputes per organization. */
-export const MAX_OPEN = 1_000;
+export const MAX_OPEN = limit('open disputes', 1_000, 'disputes', 'organization', '409');
 
 export type Dispute = DisputeFiled['data'];
 
@@ -47,10 +48,14 @@ export type Decision =
     }
   | { readonly events: readonly DisputeFiled[]; readonly refusal: Error };
 
-/** Applies a filed dispute. @param hash the `assetHash` of its asset */
-export const evolve = (disputes: Disputes, dispute: Dispute, hash: string): void => {
+/**
+ * Applies a filed dispute.
+ * @param hash the `assetHash` of its asset
+ * @param isCopy whether the event is the copy that a redaction made of an earlier one, which has been counted
+ */
+export const evolve = (disputes: Disputes, dispute: Dispute, hash: string, isCopy = false): void => {
   disputes.open.set(hash, dispute);
-  disputes.openCount += 1;
+  if (!isCopy) disputes.openCount += 1;
   if (dispute.idempotencyKeyHash !== undefined) disputes.byRequest.set(dispute.idempotencyKeyHash, dispute);
 };
 

@@ -1,14 +1,14 @@
 import { Body, Controller, Headers, HttpCode, Post, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { ApiConflictResponse, ApiCreatedResponse, ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { ApiConflictResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { ItemOf } from '../events/listed-items.js';
 import { disputeItem } from '../events/types/verdicts.js';
 import { Access } from '../http/access/access.js';
 import { Organization, type Origin, RequestOrigin } from '../http/access/caller.js';
 import { MinPosition, ConsistencyTokens } from '../http/consistency.js';
-import { ApiFailure, ErrorBody } from '../http/errors/error-body.dto.js';
-import { REPLAYED } from '../http/errors/error-response.js';
+import { ErrorBody } from '../http/errors/error-body.dto.js';
+import { ApiCreation, setCreated } from '../http/responses/created.js';
 import { MAX_OPEN } from './dispute.js';
 import { NewDisputeDto } from './disputes.dto.js';
 import { FileDispute } from './file-dispute.js';
@@ -31,35 +31,20 @@ export class DisputesController {
       'decide see which source is wrong. A dispute changes no verdict by itself. The list of disputes, the feed and ' +
       'webhooks show the decision.',
   })
-  @ApiHeader({
-    name: 'Idempotency-Key',
-    required: false,
-    description:
-      '1 to 255 printable characters. For 24 hours, a request with the same key, `content` and `reason` returns the ' +
-      'first response, so that a request can be retried safely.',
-    schema: { type: 'string', minLength: 1, maxLength: 255 },
-  })
-  @ApiCreatedResponse({
-    description: 'The filed dispute.',
-    headers: {
-      Location: {
-        description: 'The URL of the dispute.',
-        required: true,
-        schema: { type: 'string', format: 'uri-reference' },
-        example: '/v2/asset/disputes/dp_4a7d1ed414474e4033ac29cc',
-      },
-      'Idempotent-Replayed': {
-        description: '`true` if this response repeats the first response to the `Idempotency-Key`; otherwise absent.',
-        schema: { type: 'string', enum: ['true'] },
-      },
+  @ApiCreation({
+    noun: 'dispute',
+    example: '/v2/asset/disputes/dp_4a7d1ed414474e4033ac29cc',
+    repeats: 'key, `content` and `reason` returns the first response, so that a request can be retried safely.',
+    unprocessable: 'The asset is not blocked, or the `Idempotency-Key` was used with another body.',
+    response: {
+      description: 'The filed dispute.',
+      content: { 'application/json': { schema: { $ref: '#/components/schemas/DisputeItem' } } },
     },
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/DisputeItem' } } },
   })
   @ApiConflictResponse({
     description: `The organization has an open dispute about the same asset, or ${MAX_OPEN.toLocaleString('en')} open disputes.`,
     type: ErrorBody,
   })
-  @ApiFailure(422, 'The asset is not blocked, or the `Idempotency-Key` was used with another body.')
   async fileDispute(
     @Organization() organization: string,
     @Body() { content, reason, contact }: NewDisputeDto,
@@ -68,10 +53,9 @@ export class DisputesController {
     @Headers('idempotency-key') idempotencyKey?: string,
     @MinPosition() minPosition?: number,
   ): Promise<ItemOf<'dispute'>> {
-    const file = new FileDispute(organization, content, reason, contact, idempotencyKey, origin, minPosition);
+    const file = new FileDispute({ organization, content, reason, contact, idempotencyKey, origin, minPosition });
     const { dispute, replayed } = await this.tokens.addTo(reply, await this.commands.execute(file));
-    void reply.header('location', `/v2/asset/disputes/${dispute.disputeId}`);
-    if (replayed) void reply.headers(REPLAYED);
+    setCreated(reply, `/v2/asset/disputes/${dispute.disputeId}`, replayed);
     return disputeItem(dispute);
   }
 }

@@ -4,9 +4,10 @@ import { contentIssue } from '../assets/asset.js';
 import { isLongerThan, isUnstorable } from '../events/declaring/fields.js';
 import { MAX_REASON } from '../events/types/verdicts.js';
 import { Checked } from '../http/body/validation.js';
+import { limit } from '../limits.js';
 
 /** Maximum number of characters of a contact, as of an e-mail address. */
-const MAX_CONTACT = 254;
+const MAX_CONTACT = limit('`contact` of a dispute', 254, 'characters', 'value', '400');
 
 const IfGiven = (): PropertyDecorator => ValidateIf((_, value) => value !== undefined);
 

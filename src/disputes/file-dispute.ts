@@ -4,7 +4,7 @@ import { Command, CommandHandler, type ICommandHandler, QueryBus } from '@nestjs
 import { CLOCK, json, nullable, statement } from '../postgres/statement.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { expiringRows, Expiry } from '../read-models/expiry.js';
-import { type Loaded, type AtPosition, CommandQueue } from '../event-log/command-queue.js';
+import { type Loaded, type AtPosition, CommandQueue, declareWaiting } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
 import { readTail } from '../event-log/read-streams.js';
 import { parseEvent } from '../events/event.js';
@@ -21,6 +21,8 @@ import { idempotentRequest } from '../http/body/validation.js';
 import { DailyQuota } from '../quotas/daily-quota.js';
 import { Checkpoints } from '../read-models/checkpoints.js';
 import { GetVerdicts } from '../verdicts.js';
+import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
+import { limit } from '../limits.js';
 
 /**
  * Reads the open disputes of an organization about these assets, and the disputes that were filed by requests with these
@@ -58,7 +60,7 @@ export const KNOWN_DISPUTES = statement(
 
 const MS_PER_HOUR = 3_600_000;
 /** How long the contact of a dispute is kept after the resolution. */
-const CONTACT_KEPT_DAYS = 90;
+const CONTACT_KEPT_DAYS = limit('contact of a dispute after the resolution', 90, 'days', 'value', 'erased');
 
 export const STORE_DISPUTE_CONTACTS = statement(
   'dispute-contacts-store',
@@ -107,8 +109,7 @@ export const CONTACTS_WITHOUT_DISPUTE = expiringRows({
 interface LoadedDisputes extends Disputes, Loaded {}
 
 /** With the longest contents and reasons, this many events take about 15 MB. */
-const MAX_TAIL = 1_000;
-const TIME_LIMIT_MS = 2_500;
+const MAX_TAIL = limit('events of disputes that the read model lacks', 1_000, 'events', 'organization', '503');
 
 /**
  * Loads what these commands need, including what other instances have filed: the read model, plus the events in the
@@ -141,9 +142,7 @@ export const loadDisputes = async (
     name: 'disputes',
   };
   const revision = await readTail(log, tail, (event, { metadata, copyOf }) => {
-    evolve(disputes, event.data, hashOf({ event, metadata }));
-    // A redaction copies disputes that the read model counts.
-    if (copyOf !== undefined) disputes.openCount -= 1;
+    evolve(disputes, event.data, hashOf({ event, metadata }), copyOf !== undefined);
   });
   for (const hash of assets) {
     const { disputeId } = disputes.open.get(hash) ?? {};
@@ -164,9 +163,9 @@ const ID_BYTES = 12;
 /** Maximum number of commands per append. With the longest contents and reasons, their events take 1 MB. */
 const MAX_COMMANDS = 20;
 /** Maximum number of waiting commands per organization in this process. These commands take at most 5 MB. */
-const MAX_WAITING = 100;
+const MAX_WAITING = declareWaiting('waiting disputes', 100);
 /** How long the response waits for the read model, so that the dispute can be read after the response. */
-const PROJECTION_TIMEOUT_MS = 2_000;
+const PROJECTION_TIMEOUT_MS = limit('wait for the read model of disputes', 2_000, 'ms', 'request', '201');
 
 interface FiledDispute {
   readonly dispute: Dispute;
@@ -174,26 +173,28 @@ interface FiledDispute {
   readonly replayed: boolean;
 }
 
+interface NewDispute {
+  readonly organization: string;
+  readonly content: string;
+  readonly reason: string | undefined;
+  /** Stored outside of the log, so that it can be erased. */
+  readonly contact: string | undefined;
+  /** The `Idempotency-Key` as sent; undefined if the client did not send one. */
+  readonly idempotencyKey: string | undefined;
+  readonly origin: Origin;
+  /** The verdict reflects at least this position of the log. */
+  readonly minPosition: number | undefined;
+}
+
 export class FileDispute extends Command<AtPosition<FiledDispute>> {
-  constructor(
-    readonly organization: string,
-    readonly content: string,
-    readonly reason: string | undefined,
-    /** Stored outside of the log, so that it can be erased. */
-    readonly contact: string | undefined,
-    /** The `Idempotency-Key` as sent; undefined if the client did not send one. */
-    readonly idempotencyKey: string | undefined,
-    readonly origin: Origin = {},
-    /** The verdict reflects at least this position of the log. */
-    readonly minPosition?: number,
-  ) {
+  constructor(readonly dispute: NewDispute) {
     super();
   }
 }
 
 /** @throws Unprocessable if the content is not an asset that can be stored */
 const readAsset = (content: string): Asset => {
-  const { parsed } = { parsed: undefined, ...parseContent(content) };
+  const { parsed } = parseContent(content);
   if (parsed === undefined) throw new Unprocessable('The content is not an asset that can be blocked');
   const asset = { type: parsed.type, content: parsed.name };
   if (isLongerThan(asset.content, MAX_CONTENT)) throw new Unprocessable('The normalised content is too long');
@@ -247,12 +248,12 @@ export class FileDisputeHandler implements ICommandHandler<FileDispute> {
    * @throws TooManyRequests if the organization's quota is used up, or too many of its requests are waiting
    * @throws Unavailable if the outcome is unknown or nothing was done
    */
-  async execute(command: FileDispute): Promise<AtPosition<FiledDispute>> {
-    const { organization, content, reason, contact, origin } = command;
+  async execute({ dispute: filed }: FileDispute): Promise<AtPosition<FiledDispute>> {
+    const { organization, content, reason, contact, origin } = filed;
     // The contact is not part of the hash: the hash stays in the log, and a contact could be guessed from it.
-    const request = idempotentRequest(command.idempotencyKey, JSON.stringify([content, reason]));
+    const request = idempotentRequest(filed.idempotencyKey, JSON.stringify([content, reason]));
     const parsed = readAsset(content);
-    const [checked] = await this.queries.execute(new GetVerdicts([content], organization, command.minPosition));
+    const [checked] = await this.queries.execute(new GetVerdicts([content], organization, filed.minPosition));
     const { verdict, asset } = checked!;
     if (asset !== undefined && isLongerThan(asset.content, MAX_CONTENT))
       throw new Unprocessable('The normalised content is too long');

@@ -5,6 +5,7 @@ import { Backoff, retry } from '../flow/time.js';
 import { withSpansOf, type Span, tracing } from '../runtime/tracing.js';
 import { type EventLog, type ExpectedRevision, type NewEvent, WrongExpectedRevision } from './event-log.js';
 import { bytesOf, newEvent } from './new-event.js';
+import { limit } from '../limits.js';
 
 /** The result of a decision: events to append, and the error for the caller if the command is rejected. */
 export interface Decided {
@@ -25,6 +26,10 @@ export interface Loaded {
   /** The revision of the organization's stream that the state includes; -1 if the stream has no events. */
   readonly revision: bigint;
 }
+
+/** Declares how many commands of an organization may wait in this process. */
+export const declareWaiting = (name: string, maxWaiting: number): number =>
+  limit(name, maxWaiting, 'commands', 'organization', '429');
 
 /** Defines how commands of one kind are decided. */
 export interface CommandRules<Command, State extends Loaded, Decision extends Decided> {
@@ -89,7 +94,7 @@ interface Waiting<Command, State, Decision> {
  * If other processes keep changing a stream, its commands are decided again for this long, and then fail as
  * unavailable.
  */
-const MAX_CONFLICT_MS = 4_000;
+const MAX_CONFLICT_MS = limit('other processes that keep changing a stream', 4_000, 'ms', 'request', '503');
 /** An append whose outcome is unknown is retried for this long after the first attempt. */
 const MAX_APPEND_RETRY_MS = 1_500;
 const FIRST_BACK_OFF_MS = 25;

@@ -80,8 +80,8 @@ export class ErasedOrganizations {
       // The known erasures stay in force until all events have been read again.
       const fresh = new ErasedOrganizations();
       await fresh.read(log);
-      const { digests, cursor, unfinished, missingBefore } = fresh;
-      Object.assign(this, { digests, cursor, unfinished, missingBefore });
+      [this.digests, this.unfinished] = [fresh.digests, fresh.unfinished];
+      [this.cursor, this.missingBefore] = [fresh.cursor, fresh.missingBefore];
       this.remembered.clear();
       return true;
     }

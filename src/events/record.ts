@@ -1,5 +1,6 @@
 import { assetHash } from '../assets/asset-key.js';
 import type { UpstreamEvent } from './event.js';
+import type { DisputeFiled } from './types/verdicts.js';
 
 /** Events about counted and listed records that belong to one organization. */
 export const OWNED_TYPES = [
@@ -47,7 +48,7 @@ const owned = (kind: RecordKind, id: string, data: Owned): RecordState => ({
 });
 
 /** @param hash the `assetHash` of the event's asset. Computed from the content if absent and needed */
-export const recordOf = (event: UpstreamEvent, hash?: string): RecordState => {
+export const recordOf = (event: UpstreamEvent | DisputeFiled, hash?: string): RecordState => {
   const { type, data } = event;
   switch (type) {
     case 'ReportFiled':
@@ -72,6 +73,8 @@ export const recordOf = (event: UpstreamEvent, hash?: string): RecordState => {
     case 'AssetGrouped':
     case 'AssetUngrouped':
       return owned('groupedAsset', hash ?? assetHash(data.asset), data);
+    case 'DisputeFiled':
+      return owned('dispute', data.disputeId, { organization: data.organization, updatedAt: data.createdAt });
     case 'DisputeResolved':
       return owned('dispute', data.disputeId, { organization: data.organization, updatedAt: data.resolvedAt });
   }

@@ -1,4 +1,5 @@
 import { TooManyRequests, Unavailable } from '../errors.js';
+import { limit } from '../limits.js';
 
 const RETRY_AFTER_SECONDS = 1;
 
@@ -14,6 +15,15 @@ export interface ByteLimits {
   /** The part of `total` that only small items may use. */
   readonly reservedForSmall: number;
 }
+
+/** Declares the limits of a kind of item, for the pages of limits. */
+export const declareBytes = (limits: ByteLimits): ByteLimits => {
+  const { name, perOwner, total, smallSize, reservedForSmall } = limits;
+  limit(name, perOwner, 'bytes', 'organization', '429');
+  limit(name, total, 'bytes', 'process', '503');
+  limit(`${name} of more than ${smallSize / 1_024} KiB`, total - reservedForSmall, 'bytes', 'process', '503');
+  return limits;
+};
 
 /**
  * Limits the bytes held in memory, per owner and in total. An owner is charged for the announced bytes, the total only

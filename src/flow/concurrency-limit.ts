@@ -1,4 +1,5 @@
 import { TooManyRequests, Unavailable, Unprocessable } from '../errors.js';
+import { limit } from '../limits.js';
 
 /** Limits how many jobs run at the same time. Further jobs wait in order, and can be rejected together. */
 export class Semaphore {
@@ -38,13 +39,22 @@ export interface ConcurrencyLimits {
   /** How long a job waits before it is rejected, in ms. */
   readonly waitTimeoutMs: number;
   /**
-   * How long the slot of a job stays occupied after the job failed with `Unprocessable` (the result is too large), in ms.
+   * How long the slot of a job stays occupied after the job failed with `Unprocessable` (the result is too large), in ms; by default 0.
    * Such a job has used the maximum of resources, and the client could repeat the request immediately.
    */
-  readonly cooldownMs: number;
+  readonly cooldownMs?: number;
 }
 
 const RETRY_AFTER_SECONDS = 1;
+
+/** Declares the limits of a kind of job, for the pages of limits. */
+export const declareQueue = (limits: ConcurrencyLimits): ConcurrencyLimits => {
+  const { name, maxRunning, maxWaiting, waitTimeoutMs } = limits;
+  limit(name, maxRunning, 'jobs at a time', 'organization', 'waits');
+  limit(name, maxWaiting, 'waiting jobs', 'organization', '429');
+  limit(name, waitTimeoutMs, 'ms', 'request', '503');
+  return limits;
+};
 
 interface WaitingJob {
   readonly key: string | undefined;
@@ -117,7 +127,7 @@ export class ConcurrencyLimit {
     try {
       return await job();
     } catch (error) {
-      if (error instanceof Unprocessable) ({ cooldownMs } = this.limits);
+      if (error instanceof Unprocessable) ({ cooldownMs = 0 } = this.limits);
       throw error;
     } finally {
       if (cooldownMs === 0) this.freeSlot(organization, queue);
@@ -183,8 +193,8 @@ export class OrganizationQueues<Item extends Waiting> {
   }
 }
 
-const MAX_OF_ORGANIZATION = 64;
-const MAX_IN_ALL = 2_000;
+const MAX_OF_ORGANIZATION = limit('requests that wait for the feed or a token', 64, 'requests', 'organization', '429');
+const MAX_IN_ALL = limit('requests that wait for the feed or a token', 2_000, 'requests', 'process', '503');
 
 /** Limits how many requests wait in this process for new events or for a position of the log, per organization and in total. */
 export class WaitingRequests {

@@ -63,6 +63,64 @@ export interface Clock {
 
 export const monotonic: Clock = { now: () => performance.now(), sleep: pause };
 
+/** After a slow poll, the pause is this many times the duration of the poll. */
+const PAUSE_FACTOR = 4;
+
+/** Polls while somebody waits. One poll serves all waiters. */
+export class SharedPoll<Waiter> {
+  private readonly waiting = new Map<Waiter, (isFound: boolean) => void>();
+  private isPolling = false;
+
+  /**
+   * @param poll calls `end` for the waiters whose wait is over; never rejects; returns whether the poll succeeded
+   * @param minPauseMs the pause after a quick poll
+   * @param retryMs the pause after a poll that failed
+   */
+  constructor(
+    private readonly poll: () => Promise<boolean>,
+    private readonly minPauseMs: number,
+    private readonly retryMs: number,
+    private readonly clock: Clock,
+  ) {}
+
+  get waiters(): readonly Waiter[] {
+    return [...this.waiting.keys()];
+  }
+
+  end(waiter: Waiter, isFound: boolean): void {
+    this.waiting.get(waiter)?.(isFound);
+  }
+
+  /** @returns the value given to `end`; false after `ms` or when `signal` aborts */
+  async wait(waiter: Waiter, ms: number, signal?: AbortSignal): Promise<boolean> {
+    const timer = new AbortController();
+    const ended = new Promise<boolean>((resolve) => this.waiting.set(waiter, resolve));
+    const stop = (): void => this.end(waiter, false);
+    signal?.addEventListener('abort', stop, { signal: timer.signal });
+    if (signal?.aborted === true) stop();
+    if (!this.isPolling) void this.repeat();
+    void this.clock.sleep(ms, timer.signal).then(stop);
+    try {
+      return await ended;
+    } finally {
+      timer.abort();
+      this.waiting.delete(waiter);
+    }
+  }
+
+  private async repeat(): Promise<void> {
+    this.isPolling = true;
+    while (this.waiting.size > 0) {
+      const began = this.clock.now();
+      const isDone = await this.poll();
+      const pauseMs = Math.max(this.minPauseMs, PAUSE_FACTOR * (this.clock.now() - began));
+      // The pause lets the waiters whose wait is over leave.
+      await this.clock.sleep(isDone ? pauseMs : this.retryMs);
+    }
+    this.isPolling = false;
+  }
+}
+
 /**
  * Waits for work for at most `ms` milliseconds. The work continues after the timeout. The timer does not keep the process
  * running.

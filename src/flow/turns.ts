@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { limit } from '../limits.js';
 
 /** An owner that was idle starts with this much less than the least used time, in ms, so that its job is next. */
 const HEAD_START_MS = 1;
@@ -113,12 +114,12 @@ export const finish = <Result>(work: Work<Result>): Result => {
 };
 
 /** The longest work in one turn of the event loop while no other job waits, in ms. */
-const MAX_TURN_MS = 3;
+const MAX_TURN_MS = limit('turn on the event loop', 3, 'ms', 'organization', 'waits');
 /**
  * The longest work in one turn of the event loop while other jobs wait, in ms. Node accepts one connection per turn, so
  * a new client waits for one turn for each connection before its own.
  */
-const MAX_BUSY_TURN_MS = 1;
+const MAX_BUSY_TURN_MS = limit('turn on the event loop while other work waits', 1, 'ms', 'organization', 'waits');
 /**
  * The maximum number of consecutive turns without work while new connections arrive. About five connections are
  * accepted in these turns.

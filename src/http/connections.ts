@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { Counter, type Registry } from 'prom-client';
 import { clientOf } from './access/client-address.js';
 import type { Config } from '../runtime/config.js';
+import { limit, limitBySetting } from '../limits.js';
 
 /** Returns the open connections of a server. The set is updated as connections open and close. */
 export const openConnections = (server: Server): ReadonlySet<Socket> => {
@@ -46,7 +47,8 @@ export const limitConnections = (server: Server, max: number, onRefused: () => v
  * How many requests of one connection may wait behind the current request. Few clients use pipelining. Each waiting
  * request takes about 10 KB, in addition to its body.
  */
-const MAX_PIPELINED = 16;
+const MAX_PIPELINED = limit('pipelined requests that wait', 16, 'requests', 'connection', 'connection reset');
+limitBySetting('open connections', 'MAX_CONNECTIONS_PER_ADDRESS', 'connections', 'address', 'connection reset');
 
 /**
  * Closes connections on which more than `max` requests wait behind the current request. Node starts each request when
@@ -74,9 +76,15 @@ export interface ReadingRate {
   readonly bytesPerSecond: number;
 }
 
-export const NORMAL_RATE: ReadingRate = { windowMs: 30_000, bytesPerSecond: 8 * 1024 };
+const declareRate = (name: string, windowMs: number, bytesPerSecond: number): ReadingRate => {
+  const per = `bytes a second over ${windowMs / 1_000} s, at least`;
+  limit(name, bytesPerSecond, per, 'connection', 'connection reset');
+  return { windowMs, bytesPerSecond };
+};
+
+export const NORMAL_RATE = declareRate('reading of a response', 30_000, 8 * 1024);
 /** Applies while unread responses take more than half of the memory reserved for them. */
-export const LOW_MEMORY_RATE: ReadingRate = { windowMs: 5_000, bytesPerSecond: 64 * 1024 };
+export const LOW_MEMORY_RATE = declareRate('reading while responses take half of their memory', 5_000, 64 * 1024);
 
 const SWEEP_INTERVAL_MS = 1_000;
 

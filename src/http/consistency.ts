@@ -10,6 +10,7 @@ import { ownerOf } from './access/caller.js';
 import type { Requirement } from './access/access.js';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { limit } from '../limits.js';
 
 export const CONSISTENCY_TOKEN = 'consistency-token';
 
@@ -91,8 +92,8 @@ export class ConsistencyTokens {
   }
 }
 
-const DEFAULT_WAIT_SECONDS = 2;
-const MAX_WAIT_SECONDS = 10;
+const DEFAULT_WAIT_SECONDS = limit('wait for a `Consistency-Token`', 2, 'seconds', 'request', '503');
+const MAX_WAIT_SECONDS = limit('wait for a `Consistency-Token` with `Prefer: wait`', 10, 'seconds', 'request', '503');
 /**
  * Matches the preference `wait` (RFC 7240). If a request has several preferences `wait`, the first preference applies.
  */

@@ -1,6 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { Work } from '../flow/turns.js';
 import { Invalid } from '../errors.js';
+import { limit } from '../limits.js';
 
 /** Returns the same text as `JSON.stringify`, but yields after each item. */
 export function* arrayJson(items: readonly unknown[]): Work<string> {
@@ -20,7 +21,7 @@ export interface JsonBounds {
   readonly values: number;
 }
 
-const [QUOTATION_MARK, COMMA, COLON, REVERSE_SOLIDUS] = [0x22, 0x2c, 0x3a, 0x5c];
+const [QUOTE, COMMA, COLON, BACKSLASH] = [0x22, 0x2c, 0x3a, 0x5c];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
@@ -42,8 +43,8 @@ export class JsonBoundsChecker {
     for (let i = 0; i < bytes.length; i += 1) {
       const byte = bytes[i]!;
       if (escaped) escaped = false;
-      else if (byte === QUOTATION_MARK) inString = !inString;
-      else if (inString) escaped = byte === REVERSE_SOLIDUS;
+      else if (byte === QUOTE) inString = !inString;
+      else if (inString) escaped = byte === BACKSLASH;
       else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) this.open();
       else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) this.depth -= 1;
       else if (byte === COMMA || byte === COLON) this.count();
@@ -89,12 +90,12 @@ interface ParsedJson {
  * Maximum nesting depth of one event; valid events need 4. The memory of the parser and of later processing grows with
  * the depth.
  */
-export const MAX_DEPTH = 32;
+export const MAX_DEPTH = limit('levels of an event', 32, 'levels', 'event', 'the event is rejected');
 /**
  * Maximum number of brackets, commas and colons outside strings in one event; valid events have at most 400. Millions
  * of empty values fit into 8 MiB and take seconds to parse; 10,000 take a millisecond.
  */
-export const MAX_TOKENS = 10_000;
+export const MAX_TOKENS = limit('parts of an event', 10_000, 'parts', 'event', 'the event is rejected');
 
 /** Bytes that are scanned before other requests may run, in 1 to 2 ms. */
 const BYTES_PER_SLICE = 512 * 1024;
@@ -103,7 +104,6 @@ const SHORT_STRING = 64;
 
 const SUSPICIOUS = /\\u(?:0000|[dD][89a-fA-F])/;
 
-const [QUOTE, BACKSLASH, CLOSE_LIST] = [0x22, 0x5c, 0x5d];
 const enum Kind {
   Other,
   Quote,
@@ -204,7 +204,7 @@ const scanTo = (body: Buffer, scan: Scan, end: number, list: ListLimit | undefin
       if (!isEmpty) addSlice(scan, at - 1, list);
       tokens = 0;
       if (kind === Kind.Close) {
-        const rest = byte === CLOSE_LIST ? skipBlanks(body, at) : at - 1;
+        const rest = byte === CLOSE_ARRAY ? skipBlanks(body, at) : at - 1;
         if (rest < body.length) throw notJson(rest);
         return true;
       }

@@ -15,6 +15,7 @@ import type { Config } from '../runtime/config.js';
 import { trustedProxies } from './access/client-address.js';
 import { withoutEndSlash } from './taxii.js';
 import './access/caller.js';
+import { limit } from '../limits.js';
 
 /** The time for load balancers and connected clients to notice the shutdown before connections are closed. */
 const GRACE_MS = 500;
@@ -162,6 +163,9 @@ const handleRawNodeEvents = (server: Server): void => {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
 };
 
+const HEADERS_TIMEOUT_MS = limit('headers', 5_000, 'ms', 'request', '408, then the connection is closed');
+const REQUEST_TIMEOUT_MS = limit('whole request', 10_000, 'ms', 'request', '408, then the connection is closed');
+
 /** Creates the HTTP server. Timeouts are in ms. */
 export const createServer = (config: Config): FastifyAdapter => {
   const adapter = new FastifyAdapter({
@@ -172,10 +176,10 @@ export const createServer = (config: Config): FastifyAdapter => {
     routerOptions: { maxParamLength: 16_384 },
     rewriteUrl: (request: { readonly url?: string | undefined }) => withoutEndSlash(request.url ?? '/'),
     genReqId: requestIdOf as never,
-    requestTimeout: 10_000,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: 72_000,
     // A hook rejects requests without a Host header, because Node's own rejection has no body.
-    http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000, requireHostHeader: false },
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: 1_000, requireHostHeader: false },
     // During shutdown, requests on open connections still get a response before the connection is closed.
     return503OnClosing: false,
     clientErrorHandler: onClientError,

@@ -2,6 +2,7 @@ import { json, nullable, type RowOf, statement } from '../postgres/statement.js'
 import { MS_PER_DAY } from '../events/instant.js';
 import { MEASURE } from '../events/facts.js';
 import type { Range } from '../http/parameters.js';
+import { limit } from '../limits.js';
 
 export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure !== MEASURE.threat);
 
@@ -9,9 +10,9 @@ export const OTHER_MEASURES = Object.values(MEASURE).filter((measure) => measure
  * Maximum number of days in a response (82 years). A response is built in one turn of the event loop, which must not
  * delay other requests for long.
  */
-export const MAX_DAYS = 30_000;
+export const MAX_DAYS = limit('metrics in one response', 30_000, 'days', 'request', '422');
 /** Maximum number of asset types in a response. */
-export const MAX_TYPES = 10_000;
+export const MAX_TYPES = limit('metrics in one response', 10_000, 'asset types', 'request', '422');
 
 export const TOO_MANY = 'too many';
 export const TOO_MANY_COUNTS = `A response has at most ${MAX_DAYS} days and ${MAX_TYPES} asset types; request a shorter range`;

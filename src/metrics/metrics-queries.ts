@@ -6,7 +6,7 @@ import { DatabaseClock } from '../postgres/clock.js';
 import type { Connection } from '../postgres/statement.js';
 import { isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
-import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js';
 
 /**
@@ -14,13 +14,13 @@ import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js'
  * of other organizations need the same two. Together with the timeouts of connection and statement, a query takes at
  * most 5 s.
  */
-const CONCURRENCY: ConcurrencyLimits = {
+const CONCURRENCY = declareQueue({
   name: 'metrics queries',
   maxRunning: 1,
   maxWaiting: 32,
   waitTimeoutMs: 1_000,
   cooldownMs: 500,
-};
+});
 
 /** The parameters of every metrics query. */
 export interface MetricsQuery {

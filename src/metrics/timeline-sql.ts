@@ -2,6 +2,7 @@ import { type Connection, json, nullable, type RowOf, statement } from '../postg
 import { dayInSql, dayOf } from '../events/instant.js';
 import { COUNTED_RANGE, countValues, type FactCounts, factsBetween, OTHER_MEASURES, TOO_MANY } from './count-sql.js';
 import type { Range } from '../http/parameters.js';
+import { limit } from '../limits.js';
 
 /** Calendar intervals in UTC. Weeks begin on Monday (ISO 8601), quarters in January, April, July and October. */
 export const INTERVALS = ['day', 'week', 'month', 'quarter', 'year'] as const;
@@ -17,7 +18,7 @@ const STEPS: Readonly<Record<Interval, string>> = {
 };
 
 /** Maximum number of points: ten years of days. */
-export const MAX_POINTS = 3_660;
+export const MAX_POINTS = limit('timeline', 3_660, 'points', 'request', '400');
 /** Maximum number of counts by type: 30 types on each day of ten years. */
 export const MAX_CELLS = 110_000;
 

@@ -14,6 +14,7 @@ import {
 import { tracing } from '../runtime/tracing.js';
 import { sessionSetup, setInEachTransaction, type Settings, inTransaction } from './transaction.js';
 import type { WriteLog } from '../runtime/log-line.js';
+import { limit } from '../limits.js';
 
 /**
  * `session`: a client keeps one server connection, as without a pooler. `transaction`: each transaction may use another
@@ -104,9 +105,9 @@ types.setTypeParser(NUMERIC, safeInteger);
 
 /** Timeouts in ms. The timeouts are short, because every request must be answered within 5 s. */
 const LIMITS = {
-  connectionTimeoutMillis: 2_000,
+  connectionTimeoutMillis: limit('connection for requests', 2_000, 'ms', 'request', '503'),
   query_timeout: 4_500,
-  statement_timeout: 4_000,
+  statement_timeout: limit('statement of a request', 4_000, 'ms', 'request', '503'),
   lock_timeout: 2_000,
   idle_in_transaction_session_timeout: 10_000,
 } satisfies PoolConfig;

@@ -11,6 +11,7 @@ import { finishesWithin } from '../flow/time.js';
 import { DelayedFlush, type FailureReport, reportFailures } from '../flow/background.js';
 import { TooManyRequests } from '../errors.js';
 import { dayOf, formatInstant, MS_PER_DAY } from '../events/instant.js';
+import { limit, limitBySetting } from '../limits.js';
 
 /**
  * Adds amounts to the totals of organizations on a day (days since 1970), and returns the new totals over all instances.
@@ -72,9 +73,11 @@ interface Usage {
  */
 const FLUSH_INTERVAL_MS = 1_000;
 /** How long the first request of a day waits for the total of all instances. */
-const READ_TIMEOUT_MS = 300;
+const READ_TIMEOUT_MS = limit('first request of a day, for the total', 300, 'ms', 'request', 'goes on');
 const NOTHING: Amount = { events: 0, bytes: 0 };
 const QUOTAS = ['events', 'bytes'] as const;
+limitBySetting('events of own keys, and changes', 'INGEST_EVENTS_PER_DAY', 'events', 'organization and day', '429');
+limitBySetting('events of own keys, and changes', 'INGEST_BYTES_PER_DAY', 'bytes', 'organization and day', '429');
 
 const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
   events: a.events + sign * b.events,

@@ -1,9 +1,10 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { CLOCK, statement, type Connection, type RowOf } from '../postgres/statement.js';
-import { type Clock, monotonic } from '../flow/time.js';
+import { type Clock, monotonic, SharedPoll } from '../flow/time.js';
 import { coalesce } from '../flow/shared-work.js';
 import { READ_IS_LEASED } from './lease.js';
 import { CheckpointPool } from './pools.js';
+import { TIME_LIMIT_MS } from './request-concurrency.js';
 
 /**
  * The checkpoint of each projection. The rows that the projection has written include everything that was acknowledged
@@ -47,10 +48,7 @@ export const READ_PROJECTION_CHECKPOINTS = statement(
 );
 
 const MIN_POLL_INTERVAL_MS = 10;
-/** After a slow poll, the pause is this many times the duration of the poll. */
-const PAUSE_FACTOR = 4;
 const RETRY_DELAY_MS = 100;
-const READ_TIMEOUT_MS = 2_500;
 
 /** The names of all projections in `projections/registry.ts`. */
 export const ALL_PROJECTIONS = [
@@ -81,7 +79,6 @@ export const readCheckpoints = async (connection: Connection, timeoutMs: number)
 interface Waiter {
   readonly projections: readonly ProjectionName[];
   readonly position: bigint;
-  readonly end: (isReached: boolean) => void;
 }
 
 /**
@@ -90,26 +87,27 @@ interface Waiter {
  */
 @Injectable()
 export class Checkpoints {
-  private readonly waiters = new Set<Waiter>();
-  private isPolling = false;
+  private readonly shared: SharedPoll<Waiter>;
 
   constructor(
     private readonly pool: CheckpointPool,
-    @Optional() private readonly clock: Clock = monotonic,
-  ) {}
+    @Optional() clock: Clock = monotonic,
+  ) {
+    this.shared = new SharedPoll(() => this.poll(), MIN_POLL_INTERVAL_MS, RETRY_DELAY_MS, clock);
+  }
 
   /**
    * The checkpoints by projection, read after the call. Concurrent calls share one query.
    * @throws Unavailable if the database is unavailable
    */
-  readonly current: () => Promise<CheckpointRows> = coalesce(() => readCheckpoints(this.pool, READ_TIMEOUT_MS));
+  readonly current: () => Promise<CheckpointRows> = coalesce(() => readCheckpoints(this.pool, TIME_LIMIT_MS));
 
   /**
    * Returns whether a projector holds the lease of a lane, even if its checkpoint does not move.
    * @throws if the database is unavailable
    */
   async isProjecting(lane: string): Promise<boolean> {
-    const [row] = await READ_IS_LEASED.run(this.pool, { lane }, READ_TIMEOUT_MS);
+    const [row] = await READ_IS_LEASED.run(this.pool, { lane }, TIME_LIMIT_MS);
     return row!.isLeased;
   }
 
@@ -124,38 +122,15 @@ export class Checkpoints {
     signal?: AbortSignal,
   ): Promise<boolean> {
     if (projections.length === 0) return true;
-    const timer = new AbortController();
-    let waiter!: Waiter;
-    const ended = new Promise<boolean>((resolve) => {
-      waiter = { projections, position, end: resolve };
-    });
-    const stop = (): void => waiter.end(false);
-    signal?.addEventListener('abort', stop);
-    if (signal?.aborted === true) stop();
-    this.waiters.add(waiter);
-    if (!this.isPolling) void this.poll();
-    void this.clock.sleep(timeoutMs, timer.signal).then(stop);
-    try {
-      return await ended;
-    } finally {
-      timer.abort();
-      signal?.removeEventListener('abort', stop);
-      this.waiters.delete(waiter);
-    }
+    return this.shared.wait({ projections, position }, timeoutMs, signal);
   }
 
-  private async poll(): Promise<void> {
-    this.isPolling = true;
-    while (this.waiters.size > 0) {
-      const began = this.clock.now();
-      const rows = await this.current().catch(() => undefined);
-      if (rows !== undefined)
-        for (const waiter of this.waiters) if (hasReached(rows, waiter.projections, waiter.position)) waiter.end(true);
-      const delay = Math.max(MIN_POLL_INTERVAL_MS, PAUSE_FACTOR * (this.clock.now() - began));
-      // Sleeping first lets the requests that were just resolved leave the set.
-      await this.clock.sleep(rows === undefined ? RETRY_DELAY_MS : delay);
-    }
-    this.isPolling = false;
+  private async poll(): Promise<boolean> {
+    const rows = await this.current().catch(() => undefined);
+    if (rows === undefined) return false;
+    for (const waiter of this.shared.waiters)
+      if (hasReached(rows, waiter.projections, waiter.position)) this.shared.end(waiter, true);
+    return true;
   }
 }
 

@@ -49,12 +49,15 @@ export const ACQUIRE_LEASE = statement(
     returning owner = $2 as "isHeld", epoch, wanted_until > ${CLOCK} as "isWanted"`,
 );
 
-/** Reads whether a projector works in a lane, that is, whether the lease of the lane is valid. */
+/** Returns SQL that tells whether a process works in a lane, that is, whether the lease of the lane is valid. */
+export const isLeased = (lane: string): string =>
+  `exists (select from read.projector_leases where lane = ${lane} and expires_at > ${CLOCK})`;
+
 export const READ_IS_LEASED = statement(
   'lease-read',
   { lane: 'text' },
   { isLeased: 'boolean' },
-  `select exists (select from read.projector_leases where lane = $1 and expires_at > ${CLOCK}) as "isLeased"`,
+  `select ${isLeased('$1')} as "isLeased"`,
 );
 
 /**

@@ -2,6 +2,7 @@ import { Pool } from 'pg';
 import { createPool, createReplicaPool, type PoolOptions } from '../postgres/pool.js';
 import type { Settings } from '../postgres/transaction.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
+import { limit } from '../limits.js';
 
 /**
  * An API process has a separate pool for each kind of work, so that a flood of one kind does not delay another:
@@ -36,9 +37,9 @@ export interface ReplicaPools {
 
 /** Metrics are answered within 5 s, including up to 1 s in the queue (`metrics/metrics-queries.ts`). */
 const METRICS: PoolOptions = {
-  max: 8,
-  connectionTimeoutMillis: 1_000,
-  statement_timeout: 2_500,
+  max: limit('database connections for metrics', 8, 'connections', 'process', '503'),
+  connectionTimeoutMillis: limit('connection for metrics, records, exports', 1_000, 'ms', 'request', '503'),
+  statement_timeout: limit('statement on metrics and records', 2_500, 'ms', 'request', '503'),
   query_timeout: 2_800,
   // The limits per organization count queries, so each query uses only one process of the database server.
   settings: { max_parallel_workers_per_gather: '0' },
@@ -61,18 +62,22 @@ export const INDEX_ORDER_SETTINGS: Settings = {
 
 const RECORDS: PoolOptions = {
   ...METRICS,
-  max: 6,
+  max: limit('database connections for lists and feed', 6, 'connections', 'process', '503'),
   settings: { ...METRICS.settings, ...INDEX_ORDER_SETTINGS },
 };
 
 /** An export is aborted if its client reads nothing for this long. */
-export const EXPORT_READ_TIMEOUT_MS = 15_000;
+export const EXPORT_READ_TIMEOUT_MS = limit('next part of a CSV export', 15_000, 'ms', 'request', 'connection reset');
 
 const EXPORTS: PoolOptions = {
   ...RECORDS,
-  max: 4,
+  max: limit('database connections for exports', 4, 'connections', 'process', '503'),
   idle_in_transaction_session_timeout: EXPORT_READ_TIMEOUT_MS + 5_000,
 };
+
+const MAX_REQUEST = limit('database connections for requests', 6, 'connections', 'process', '503');
+const MAX_WATCH = limit('database connections for followers and health', 2, 'connections', 'process', '503');
+const MAX_CHECKPOINT = limit('database connections for checkpoints', 1, 'connections', 'process', '503');
 
 /**
  * Creates a pool whose statements throw `Unavailable` if the database is unavailable. Statements of Kysely are
@@ -81,12 +86,12 @@ const EXPORTS: PoolOptions = {
 const createApiPool = (url: string, options: PoolOptions): Pool =>
   createPool(url, undefined, { ...options, toError: asUnavailable });
 
-export const createRequestPool = (url: string): Pool => createApiPool(url, { max: 6 });
+export const createRequestPool = (url: string): Pool => createApiPool(url, { max: MAX_REQUEST });
 export const createMetricsPool = (url: string): MetricsPool => createApiPool(url, METRICS);
 export const createRecordsPool = (url: string): RecordsPool => createApiPool(url, RECORDS);
 export const createExportPool = (url: string): ExportPool => createApiPool(url, EXPORTS);
-export const createWatchPool = (url: string): WatchPool => createApiPool(url, { max: 2 });
-export const createCheckpointPool = (url: string): CheckpointPool => createApiPool(url, { max: 1 });
+export const createWatchPool = (url: string): WatchPool => createApiPool(url, { max: MAX_WATCH });
+export const createCheckpointPool = (url: string): CheckpointPool => createApiPool(url, { max: MAX_CHECKPOINT });
 
 /**
  * Leaves enough time to retry a read on the primary within 5 s. If a replica does not respond, requests in the queue

@@ -11,6 +11,7 @@ import * as expiringRows from './migrations/0029-expiring-rows.js';
 import * as countedThreatDays from './migrations/0030-counted-threat-days.js';
 import * as taxiiObjects from './migrations/0032-taxii-objects.js';
 import * as restatement from './migrations/0033-restatement.js';
+import * as entryHistories from './migrations/0034-entry-histories.js';
 import { createPool, requireSessions } from '../postgres/pool.js';
 import { isTransient, asConfigError } from '../postgres/transient-errors.js';
 import type { Config } from '../runtime/config.js';
@@ -28,6 +29,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0030-counted-threat-days': countedThreatDays,
   '0032-taxii-objects': taxiiObjects,
   '0033-restatement': restatement,
+  '0034-entry-histories': entryHistories,
 };
 
 /**

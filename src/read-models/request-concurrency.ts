@@ -1,16 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { ConcurrencyLimit, type ConcurrencyLimits } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 
 /** Timeout of a statement of a request. */
 export const TIME_LIMIT_MS = 2_500;
 
-const CONCURRENCY: ConcurrencyLimits = {
+const CONCURRENCY = declareQueue({
   name: 'requests',
   maxRunning: 2,
   maxWaiting: 32,
   waitTimeoutMs: 1_000,
   cooldownMs: 500,
-};
+});
 
 /**
  * Limits how many queries of one organization run at the same time on the connections that all requests share (`Pool`).

@@ -14,6 +14,7 @@ import { InitialBackfill, type Send, type ItemRow } from './record-queries.js';
 import { readPage } from './list-records.js';
 import type { RequestedSelection, Selection } from './selection.js';
 import { countUpTo } from './page-sql.js';
+import { limit } from '../limits.js';
 
 /** The path of a column: the name of a field, or of a field and its property. */
 type Path = readonly string[];
@@ -47,11 +48,12 @@ export class ExportRecords extends Query<AsOf<Readable>> {
   }
 }
 
-export const MAX_ROWS = 1_000_000;
+export const MAX_ROWS = limit('CSV export', 1_000_000, 'rows', 'request', '422');
 const PAGE_SIZE = 1_000;
 /** Maximum number of concurrent exports in this process. */
-const MAX_CONCURRENT_EXPORTS = 4;
-const EXPORT_TIMEOUT_MS = 600_000;
+limit('CSV exports', 1, 'exports', 'organization', '429');
+const MAX_CONCURRENT_EXPORTS = limit('CSV exports', 4, 'exports', 'process', '503');
+const EXPORT_TIMEOUT_MS = limit('CSV export', 600_000, 'ms', 'request', 'connection reset');
 
 @QueryHandler(ExportRecords)
 export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {

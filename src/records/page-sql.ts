@@ -3,6 +3,7 @@ import { Statement, json, nullable } from '../postgres/statement.js';
 import type { Selection } from './selection.js';
 import { EARLIEST, LATEST } from '../events/instant.js';
 import { SELECT_MOMENT, type ItemRow, MOMENT_COLUMNS } from './record-queries.js';
+import { limit } from '../limits.js';
 
 /** Where a page begins, and how many rows it may have. */
 export interface PageRequest {
@@ -79,9 +80,9 @@ const rowFiltersOf = (builder: StatementBuilder, { statuses, types, asset }: Sel
 };
 
 /** Maximum size of the items of a page. A single item may be larger. */
-const MAX_PAGE_BYTES = 1024 * 1024;
+const MAX_PAGE_BYTES = limit('page of a list', 1024 * 1024, 'bytes', 'request', 'the page is shorter');
 /** Maximum number of keys that a page examines if a filter excludes some of them. */
-const MAX_EXAMINED = 20_000;
+const MAX_EXAMINED = limit('page of a list', 20_000, 'keys examined', 'request', 'the page is shorter');
 /** Statements with more branches are not prepared, because each connection would keep the plans of these statements. */
 const MAX_PREPARED_BRANCHES = 12;
 

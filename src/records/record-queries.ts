@@ -6,7 +6,7 @@ import { EventLog } from '../event-log/event-log.js';
 import { asUnavailable, isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transient-errors.js';
 import { Checkpoints } from '../read-models/checkpoints.js';
 import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas.js';
-import { ConcurrencyLimit } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { RecordsPool } from '../read-models/pools.js';
 
 export const SELECT_MOMENT = `
@@ -120,24 +120,25 @@ export const requireReached = (isReplica: boolean, upTo: number | null, seen: nu
     throw new TooOld('The replica is behind the position that the client has already seen');
 };
 
+const LISTS = declareQueue({
+  name: 'record queries',
+  maxRunning: 2,
+  maxWaiting: 32,
+  waitTimeoutMs: 1_000,
+});
+const FEED = declareQueue({
+  name: 'feed requests',
+  maxRunning: 2,
+  maxWaiting: 96,
+  waitTimeoutMs: 4_000,
+});
+
 /** Runs the queries of lists and of the feed, with limits per organization. */
 @Injectable()
 export class RecordQueries {
-  private readonly concurrency = new ConcurrencyLimit({
-    name: 'record queries',
-    maxRunning: 2,
-    maxWaiting: 32,
-    waitTimeoutMs: 1_000,
-    cooldownMs: 0,
-  });
+  private readonly concurrency = new ConcurrencyLimit(LISTS);
 
-  private readonly feedConcurrency = new ConcurrencyLimit({
-    name: 'feed requests',
-    maxRunning: 2,
-    maxWaiting: 96,
-    waitTimeoutMs: 4_000,
-    cooldownMs: 0,
-  });
+  private readonly feedConcurrency = new ConcurrencyLimit(FEED);
 
   constructor(
     private readonly pool: RecordsPool,

@@ -5,6 +5,7 @@ import { Invalid } from '../errors.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
 import { type RequestedRange, type Range, readRange } from '../http/parameters.js';
 import { type Filter, isFilteredBy, LISTED_KIND, type ListedKind } from '../events/listed-items.js';
+import { limit } from '../limits.js';
 
 /** The asset of a filter, parsed as in the asset check. */
 export interface RequestedAsset {
@@ -45,9 +46,9 @@ export interface Parameters {
 }
 
 /** Maximum number of values of one parameter. */
-const MAX_VALUES = 50;
+const MAX_VALUES = limit('one filter of a list', 50, 'values', 'request', '400');
 /** Maximum number of combinations of `status` and `assetType`. */
-const MAX_COMBINATIONS = 200;
+const MAX_COMBINATIONS = limit('two filters of a list', 200, 'combinations', 'request', '400');
 
 const parseNames = (parameter: string, text: string | undefined): readonly string[] | undefined => {
   if (text === undefined) return undefined;
@@ -62,7 +63,7 @@ const parseAsset = (content: string | undefined): RequestedAsset | undefined => 
   if (content === undefined) return undefined;
   const issue = contentIssue(content);
   if (issue !== undefined) throw new Invalid(issue);
-  const { parsed, code, internalAddress } = { parsed: undefined, internalAddress: undefined, ...parseContent(content) };
+  const { parsed, code, internalAddress } = parseContent(content);
   if (code === 'parse-error') throw new Invalid('Content could not be parsed as an asset');
   const { type, name } = parsed ?? internalAddress!;
   return { type, hash: assetHash({ type, content: name }) };

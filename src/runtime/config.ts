@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import { parse as parseDatabaseUrl } from 'pg-connection-string';
 
 /** Everything that the service keeps in `DATA_DIR`: the names of folders and files. */
@@ -55,6 +55,21 @@ const RENAMED: Readonly<Record<string, string>> = {
   TP_KEY: 'THREAT_PROTECTION_API_KEY',
   UNAUTHENTICATED_PER_MINUTE: 'UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE',
   WEBHOOK_ALLOW: 'WEBHOOK_ALLOWED_NETWORKS',
+};
+
+/**
+ * Returns a function that tells whether a text is an IP address in one of these addresses and networks (`10.0.0.0/8`).
+ * @param networks valid entries, such as those of `TRUST_PROXY`
+ */
+export const inNetworks = (networks: readonly string[]): ((address: string) => boolean) => {
+  const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix] = network.split('/');
+    if (prefix === undefined) list.addAddress(address, familyOf(address));
+    else list.addSubnet(address, Number(prefix), familyOf(address));
+  }
+  return (address) => isIP(address) !== 0 && list.check(address, familyOf(address));
 };
 
 /** @throws ConfigError naming the variable */

@@ -10,7 +10,7 @@ import type { WebhookDto, WebhookFailureDto } from './webhooks.dto.js';
 import type { AtPosition } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
 import { RecordsPool } from '../read-models/pools.js';
-import { RequestConcurrency } from '../read-models/request-concurrency.js';
+import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 import { webhookNotFound } from './webhook.js';
 import type { AttemptDto } from './attempts.dto.js';
 import { databaseTime } from '../postgres/clock.js';
@@ -25,7 +25,6 @@ const NOT_STARTED: Progress = {
   lastSuccessAt: null,
   lastFailure: null,
 };
-const TIME_LIMIT_MS = 2_500;
 
 const instant = (ms: number | null): string | undefined => (ms === null ? undefined : formatInstant(ms));
 

@@ -9,9 +9,11 @@ import type { EventLog } from '../event-log/event-log.js';
 import { readTail } from '../event-log/read-streams.js';
 import { webhooksStream } from '../events/streams.js';
 import { evolve, type Webhooks } from './webhook.js';
+import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
+import { limit } from '../limits.js';
 
 /** Maximum number of changes after the cursor of an endpoint that are examined to count the backlog of the endpoint. */
-const MAX_BEHIND = 10_000;
+const MAX_BEHIND = limit('changes that `behind` covers', 10_000, 'changes', 'webhook', 'not counted');
 
 /**
  * Reads the endpoints of an organization that are not deleted, and the endpoints that were created by requests with
@@ -83,7 +85,7 @@ const PARTS = numbersOf()
   .join(' union all ');
 
 /**
- * The state of the deliveries to these endpoints, and their backlog: how many of the next ${MAX_BEHIND} changes pass the
+ * The state of the deliveries to these endpoints, and their backlog: how many of the next 10,000 changes pass the
  * filter. Progress from before a replay is ignored, except for the last success and the last failure.
  */
 export const READ_PROGRESS = statement(
@@ -178,8 +180,7 @@ export interface LoadedWebhooks extends Webhooks, Loaded {
 }
 
 /** Each event contains the whole endpoint. With the longest URLs and filters, this many events take about 10 MB. */
-const MAX_TAIL = 1_000;
-const TIME_LIMIT_MS = 2_500;
+const MAX_TAIL = limit('events of webhooks that the read model lacks', 1_000, 'events', 'organization', '503');
 
 /**
  * Loads the current endpoints of an organization, including changes made on other instances: the read model, plus the

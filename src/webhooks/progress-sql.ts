@@ -1,5 +1,6 @@
 import { nullable, statement, json, CLOCK } from '../postgres/statement.js';
 import { expiringRows } from '../read-models/expiry.js';
+import { isLeased } from '../read-models/lease.js';
 
 /** The lane of the webhook deliveries. A delivery process holds the lease of this lane while it delivers. */
 export const WEBHOOKS_LANE = 'webhooks';
@@ -177,6 +178,7 @@ export const PROGRESS_OF_DELETED_ENDPOINTS = expiringRows({
 export const TEST_TTL_MS = 60_000;
 
 export interface TestResult {
+  /** The id of the delivery, which the header `webhook-id` contained. */
   readonly webhookId: string;
   readonly status?: number;
   /** Absent if the test succeeded. */
@@ -234,8 +236,5 @@ export const READ_TEST = statement(
   { result: nullable(json<TestResult>()), isDelivering: 'boolean' },
   `
     select (select result from service.webhook_tests where id = $1) as result,
-      exists (
-        select from read.projector_leases
-        where lane = '${WEBHOOKS_LANE}' and expires_at > extract(epoch from clock_timestamp()) * 1000
-      ) as "isDelivering"`,
+      ${isLeased(`'${WEBHOOKS_LANE}'`)} as "isDelivering"`,
 );

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
 import type { AtPosition } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
-import { ConcurrencyLimit } from '../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { pause } from '../flow/time.js';
 import { Expiry } from '../read-models/expiry.js';
 import {
@@ -19,6 +19,8 @@ import {
 import { loadWebhooks } from './load-webhooks.js';
 import { webhookNotFound } from './webhook.js';
 import type { TestResultDto } from './attempts.dto.js';
+import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
+import { limit } from '../limits.js';
 
 /** Asks the delivery process, the only process that sends requests to endpoints, to send one `webhook.test` event. */
 export class TestWebhook extends Command<AtPosition<TestResultDto>> {
@@ -31,17 +33,16 @@ export class TestWebhook extends Command<AtPosition<TestResultDto>> {
 }
 
 /** An attempt takes up to 20 s, and the delivery process needs up to a second to notice the request. */
-const RESULT_TIMEOUT_MS = 22_000;
+const RESULT_TIMEOUT_MS = limit('test of a webhook', 22_000, 'ms', 'request', '503');
 /** Timeout if no delivery process is running: another process takes over within 5 s. */
-const NO_PROCESS_TIMEOUT_MS = 6_000;
+const NO_PROCESS_TIMEOUT_MS = limit('test of a webhook while no delivery process runs', 6_000, 'ms', 'request', '503');
 const POLL_INTERVAL_MS = 100;
 const RETRY_AFTER_SECONDS = 5;
-const TIME_LIMIT_MS = 2_500;
-const CONCURRENCY = { name: 'webhook tests', maxRunning: 2, maxWaiting: 8, waitTimeoutMs: 4_000, cooldownMs: 0 };
+const QUEUE = declareQueue({ name: 'webhook tests', maxRunning: 2, maxWaiting: 8, waitTimeoutMs: 4_000 });
 
 @CommandHandler(TestWebhook)
 export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
-  private readonly concurrency = new ConcurrencyLimit(CONCURRENCY);
+  private readonly concurrency = new ConcurrencyLimit(QUEUE);
 
   constructor(
     private readonly pool: Pool,

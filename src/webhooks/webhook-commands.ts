@@ -1,7 +1,7 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
-import { type AtPosition, CommandQueue } from '../event-log/command-queue.js';
+import { type AtPosition, CommandQueue, declareWaiting } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
 import { webhooksStream } from '../events/streams.js';
 import type { Webhook } from '../events/types/organizations.js';
@@ -10,18 +10,19 @@ import { Checkpoints } from '../read-models/checkpoints.js';
 import { DailyQuota } from '../quotas/daily-quota.js';
 import { type LoadedWebhooks, loadWebhooks } from './load-webhooks.js';
 import { type Accepted, decide, type Decision, evolve, type WebhookCommand } from './webhook.js';
+import { limit } from '../limits.js';
 
 const MAX_COMMANDS = 50;
 /**
  * Maximum number of waiting commands per organization in this process. With the longest URLs and filters, these
  * commands take 2 MB.
  */
-const MAX_WAITING = 200;
+const MAX_WAITING = declareWaiting('waiting changes of webhooks', 200);
 /**
  * A failed projector is replaced within 5 s, so a client that retries the request after this timeout finds a running
  * projector.
  */
-const PROJECTION_TIMEOUT_MS = 4_000;
+const PROJECTION_TIMEOUT_MS = limit('wait for the read model of webhooks', 4_000, 'ms', 'request', '503');
 
 /** The result of a command. */
 interface CommandResult {

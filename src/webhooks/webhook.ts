@@ -3,9 +3,10 @@ import type { IdempotentRequest } from '../events/event.js';
 import type { DisabledReason, Webhook, WebhookEvent } from '../events/types/organizations.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { firstResponse } from '../http/body/validation.js';
+import { limit } from '../limits.js';
 
 /** Maximum number of endpoints per organization, including disabled endpoints. */
-export const MAX_WEBHOOKS = 10;
+export const MAX_WEBHOOKS = limit('webhooks', 10, 'webhooks', 'organization', '409');
 /** How long the previous secret still signs after a rotation. */
 const PREVIOUS_SECRET_VALID_MS = MS_PER_DAY;
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { Body, Controller, Delete, Get, Headers, HttpCode, Param, Patch, Post, Res } from '@nestjs/common';
 import { CommandBus, QueryBus } from '@nestjs/cqrs';
-import { ApiCreatedResponse, ApiHeader, ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
+import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { hostOf, NOT_PUBLIC, NetworkPolicy } from '../egress.js';
 import { MAX_URL } from '../events/types/organizations.js';
@@ -12,7 +12,7 @@ import { Access } from '../http/access/access.js';
 import { Organization, type Origin, RequestOrigin } from '../http/access/caller.js';
 import { ConsistencyTokens } from '../http/consistency.js';
 import { ApiFailure } from '../http/errors/error-body.dto.js';
-import { REPLAYED } from '../http/errors/error-response.js';
+import { ApiCreation, setCreated } from '../http/responses/created.js';
 import { ChangeWebhook, CreateWebhook, DeleteWebhook } from './change-webhook.js';
 import { ListWebhooks, showWebhook } from './list-webhooks.js';
 import { MAX_WEBHOOKS, type Settings } from './webhook.js';
@@ -99,32 +99,16 @@ export class WebhooksController {
       'Webhooks. A delivery is retried until the endpoint returns a 2xx status. Deliveries start at the current end of ' +
       'the feed, unless `from` is given.',
   })
-  @ApiHeader({
-    name: 'Idempotency-Key',
-    required: false,
-    description:
-      '1 to 255 printable characters. For 24 hours, a request with the same key and body returns the first response, ' +
-      'without its secret. If the secret was lost, rotate it.',
-    schema: { type: 'string', minLength: 1, maxLength: 255 },
-  })
-  @ApiCreatedResponse({
-    description: 'The created webhook. The secret is shown only in this response.',
-    type: CreatedWebhookDto,
-    headers: {
-      Location: {
-        description: 'The URL of the webhook.',
-        required: true,
-        schema: { type: 'string', format: 'uri-reference' },
-        example: '/v2/organization/webhooks/wh_4a7d1ed414474e4033ac29cc',
-      },
-      'Idempotent-Replayed': {
-        description: '`true` if this response repeats the first response to the `Idempotency-Key`; otherwise absent.',
-        schema: { type: 'string', enum: ['true'] },
-      },
+  @ApiCreation({
+    noun: 'webhook',
+    example: '/v2/organization/webhooks/wh_4a7d1ed414474e4033ac29cc',
+    repeats: 'key and body returns the first response, without its secret. If the secret was lost, rotate it.',
+    response: {
+      description: 'The created webhook. The secret is shown only in this response.',
+      type: CreatedWebhookDto,
     },
   })
   @ApiFailure(409, `The organization already has ${MAX_WEBHOOKS} webhooks.`)
-  @ApiFailure(422, 'The `Idempotency-Key` was used with another body.')
   async createWebhook(
     @Organization() organization: string,
     @Body() body: NewWebhookDto,
@@ -142,8 +126,7 @@ export class WebhooksController {
     };
     const create = new CreateWebhook(organization, settings, body.from, idempotencyKey, origin);
     const { webhook, secret } = await this.tokens.addTo(reply, await this.commands.execute(create));
-    void reply.header('location', `/v2/organization/webhooks/${webhook.id}`);
-    if (secret === undefined) void reply.headers(REPLAYED);
+    setCreated(reply, `/v2/organization/webhooks/${webhook.id}`, secret === undefined);
     return { ...webhook, secret };
   }
 

@@ -58,9 +58,8 @@ describe('The stored key of an event', () => {
   it('is used by the projections of records and groups', () => {
     for (const type of ['ThreatStatusChanged', 'TakedownFiled', 'TakedownStatusChanged'] as const)
       expect(rowOf(projected(type, STORED) as Parameters<typeof rowOf>[0]).assetHash).toBe(STORED.hash);
-    expect(entryStateOf(projected('AssetStatusChanged', STORED) as Parameters<typeof entryStateOf>[0]).assetHash).toBe(
-      STORED.hash,
-    );
+    const { state } = entryStateOf(projected('AssetStatusChanged', STORED) as Parameters<typeof entryStateOf>[0]);
+    expect(state.assetHash).toBe(STORED.hash);
     const groups = new NewestGroups();
     groups.add(projected('AssetGrouped', STORED) as Parameters<typeof groups.add>[0]);
     expect([...groups.assets.values()].map((asset) => asset.assetHash)).toEqual([STORED.hash]);

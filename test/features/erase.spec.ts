@@ -173,7 +173,7 @@ describe('organizations erase', () => {
     for (const one of parked)
       expect(
         await retryParked(
-          database.pool,
+          { pool: database.pool, log: app.log },
           PROJECTIONS.find(({ name }) => name === one.projection)!,
           one,
         ),

@@ -83,7 +83,7 @@ describe('The feed', () => {
     expect((await feed(second!.id)).body.map(({ id }: { id: string }) => id)).toEqual([third!.id]);
     await app.pool.query('alter table read.listed_records drop constraint no_poison');
     const parked = (await listParked(app.pool)).find(({ projection }) => projection === 'records')!;
-    expect(await retryParked(app.pool, records, parked)).toBeUndefined();
+    expect(await retryParked(app, records, parked)).toBeUndefined();
     // The retried event is after the first element: a client that has read the second element would miss the event.
     expect(subjects(await feed(first!.id))).toEqual(['poison', 'good-2', 'good-3']);
     expect(await feed(second!.id)).toMatchObject(gone);

@@ -142,7 +142,7 @@ describe('The projection of asset statuses', () => {
     };
     await projectToHead(log, database.pool, [refusing]);
     const [parked] = await listParked(database.pool);
-    expect(await retryParked(database.pool, assetStatuses, parked!)).toBeUndefined();
+    expect(await retryParked({ pool: database.pool, log }, assetStatuses, parked!)).toBeUndefined();
     const { rows } = await database.pool.query('select status, position from read.asset_statuses');
     expect(rows).toEqual([{ status: 'BLOCKED', position: 1 }]);
     expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);

@@ -185,7 +185,7 @@ describe('The false positives', () => {
     expect(await projectToHead(log, database.pool, [failing])).toHaveLength(1);
     expect((await ask('acme', { from: EARLIEST, to: LATEST })).totals.counted).toBe(1);
     const [parked] = await listParked(database.pool);
-    expect(await retryParked(database.pool, records, parked!)).toBeUndefined();
+    expect(await retryParked({ pool: database.pool, log }, records, parked!)).toBeUndefined();
     expect((await ask('acme', { from: EARLIEST, to: LATEST })).byDay).toEqual([
       { date: '2026-03-02', counted: 2, falsePositives: 0, rate: 0 },
     ]);

@@ -4,6 +4,7 @@ import type { LookupFunction } from 'node:net';
 import { type Body, InvalidList } from './collector.js';
 import { AddressDenied, Destinations, hostOf, fixedLookup, NetworkPolicy } from '../../egress.js';
 import { USER_AGENT } from '../../runtime/version.js';
+import { limit } from '../../limits.js';
 
 /** The validators of a conditional request. The server responds with 304 if the list has not changed. */
 export interface Validators {
@@ -23,7 +24,7 @@ const PUBLIC_INTERNET = new Destinations(new NetworkPolicy([]));
 /** Replaces the error of a request that timed out by an `InvalidList` whose message names the timeout. */
 type AsTimeout = (error: unknown) => unknown;
 
-const MAX_REDIRECTS = 5;
+const MAX_REDIRECTS = limit('download of a list', 5, 'redirects, to public addresses', 'list', 'the last copy stays');
 
 /**
  * Fetches a list from the URL that the operator configured, which may be on a private network. A redirect may only lead

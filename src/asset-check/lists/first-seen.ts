@@ -3,6 +3,7 @@ import { open, rm } from 'node:fs/promises';
 import { CooperativeYield } from '../../flow/time.js';
 import { type HostTable, hashOf } from './host-table.js';
 import { replaceFile } from './list-copy.js';
+import { limit } from '../../limits.js';
 
 /** Since when a list has had an entry, as observed by this service. */
 export interface Seen {
@@ -16,7 +17,7 @@ export interface Seen {
  * Maximum number of entries of a list whose first-seen times are stored. Each entry takes 12 bytes on disk, and in
  * memory during an update.
  */
-const MAX_ENTRIES = 1_000_000;
+const MAX_ENTRIES = limit('list that has `seenSince` in histories', 1_000_000, 'entries', 'list', 'omitted');
 const SLOTS_PER_ENTRY = 1.5;
 const MAGIC = 0x54_50_53_31;
 const TWO_TO_32 = 4_294_967_296;

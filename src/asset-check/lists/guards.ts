@@ -10,7 +10,7 @@ import {
 } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Entry, prefixOf, readEntry, type Rejection } from './list-entry.js';
-import type { GuardOfHost } from '../../verdicts.js';
+import type { GuardedHosts, GuardOfHost } from '../../verdicts.js';
 
 /** A guard: a list of hosts that no other list may block as a whole. */
 export interface Guard {
@@ -52,7 +52,7 @@ const followsWww = (host: string, start: number): boolean =>
   (start === WWW.length || host.charCodeAt(start - WWW.length - 1) === DOT);
 
 /** The configured guards. A guard of a host also guards `www.` of that host. */
-export class Guards {
+export class Guards implements GuardedHosts {
   private readonly hashes = new SuffixHashes();
 
   constructor(private readonly guards: readonly Guard[] = []) {}
@@ -83,7 +83,7 @@ export class Guards {
     return undefined;
   }
 
-  /** Returns the guard that contains the host, or a host that inherits the status of this host. */
+  /** Also returns a guard that contains a host which inherits the status of this host. */
   guardOf(host: string): GuardOfHost | undefined {
     if (this.guards.length === 0) return undefined;
     this.hashes.read(host, true);

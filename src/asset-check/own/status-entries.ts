@@ -8,6 +8,7 @@ import { findEvents } from '../../event-log/read-streams.js';
 import { parseEvent } from '../../events/event.js';
 import { timeOf } from '../../events/record.js';
 import { assetStatusStream } from '../../events/streams.js';
+import { TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 
 /** Maximum number of rows that one poll of the statuses reads. */
 export const STATUS_PAGE = 5_000;
@@ -113,8 +114,6 @@ interface StatusEntry {
 }
 
 type Row = RowOf<typeof NEWEST_STATUS_ENTRIES>;
-
-const TIME_LIMIT_MS = 2_500;
 
 /** Reads this service's own status history from the read models. */
 @Injectable()

@@ -216,7 +216,7 @@ export class StatusTable {
     const [slots, hashes] = [new Uint32Array(capacity), new Uint32Array(capacity)];
     for (let oldSlot = 0; oldSlot < oldSlots.length; oldSlot += 1)
       if (oldSlots[oldSlot] !== 0) insert(slots, hashes, oldHashes[oldSlot]!, oldSlots[oldSlot]!);
-    Object.assign(this, { pool, slots, hashes });
+    [this.pool, this.slots, this.hashes] = [pool, slots, hashes];
   }
 
   private compactTo(capacity: number, poolBytes: number): void {
@@ -230,7 +230,8 @@ export class StatusTable {
       insert(slots, hashes, oldHashes[oldSlot]!, end);
       end += oldPool.copy(pool, end, offset, this.recordEnd(offset));
     }
-    Object.assign(this, { pool, slots, hashes, end, usedSlots: this.entries, deadBytes: 0 });
+    [this.pool, this.slots, this.hashes, this.end] = [pool, slots, hashes, end];
+    [this.usedSlots, this.deadBytes] = [this.entries, 0];
   }
 }
 

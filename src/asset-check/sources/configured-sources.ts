@@ -2,7 +2,6 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type BeforeApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { GuardedHosts } from '../../verdicts.js';
 import { reportFailures } from '../../flow/background.js';
 import { Config } from '../../runtime/config.js';
 import { EventLog } from '../../event-log/event-log.js';
@@ -38,6 +37,8 @@ const STALE_AFTER_MS = 5_000;
 export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdown {
   readonly sources: readonly Source[];
   readonly budgetMs: number;
+  /** The enabled guards. */
+  readonly guards: Guards;
   private readonly logger = new Logger('sources');
   private readonly stop = new AbortController();
   /** The enabled lists. */
@@ -55,7 +56,6 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     log: EventLog,
     registry: Registry,
     readiness: Readiness,
-    guarded: GuardedHosts,
   ) {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
     const report = (sentence: string, level: 'log' | 'warn'): void => this.logger[level](sentence);
@@ -82,12 +82,11 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
       .filter(isGuard)
       .filter(({ mode }) => mode === 'ENABLED')
       .map((settings) => new ListSource(settings, suffixes, config.dataDir, report, undefined, recount));
-    const guards = new Guards(guardSources);
-    guarded.guardOf = (host) => guards.guardOf(host);
+    this.guards = new Guards(guardSources);
     const connect = (settings: SourceSettings): Source['of'] => {
       if (settings.kind === 'own') return { kind: 'own', statuses: own };
       if (settings.kind === 'http') return { kind: 'http', lookUp: lookUpOf(settings) };
-      return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, report, guards) };
+      return { kind: 'list', list: new ListSource(settings, suffixes, config.dataDir, report, this.guards) };
     };
     this.budgetMs = budgetMs;
     const queried = sources.filter((settings) => !isGuard(settings));

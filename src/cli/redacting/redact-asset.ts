@@ -77,7 +77,7 @@ const isHostOfLink = (key: string, index: number): boolean => index > 0 && key.s
 export const hashesOf = (content: string): string[] => {
   const issue = contentIssue(content);
   if (issue !== undefined) throw new Invalid(issue);
-  const { parsed, code, internalAddress } = { parsed: undefined, internalAddress: undefined, ...parseContent(content) };
+  const { parsed, code, internalAddress } = parseContent(content);
   if (code === 'parse-error') throw new Invalid('The content could not be parsed as an asset; nothing was changed');
   const { type, name } = parsed ?? internalAddress!;
   const keys = parsed?.keys.filter((key, index) => !isHostOfLink(key, index)) ?? [];

@@ -3,6 +3,7 @@ import { redactData } from '../../events/redacted.js';
 import { hashOf } from '../../events/stored-key.js';
 import type { ContentRedacted } from '../../events/types/operations.js';
 import type { UpstreamEvent } from '../../events/event.js';
+import type { DisputeFiled } from '../../events/types/verdicts.js';
 import { eventIdOf, OWN_SOURCE, isStreamOf, streamOf } from '../../events/streams.js';
 import { recordOf } from '../../events/record.js';
 import { newEvent } from '../../event-log/new-event.js';
@@ -105,9 +106,7 @@ const BATCH = 500;
 
 /** Returns the record of an event about an asset. @param assetHash the hash of the asset, in hex */
 export const recordOfAsset = (type: string, data: Fields, assetHash: string): RedactedRecord => {
-  // The events of a dispute are about one record. `recordOf` knows the type that upstream sends.
-  const event = { type: type === 'DisputeFiled' ? 'DisputeResolved' : type, data } as unknown as UpstreamEvent;
-  const { organization, kind, id } = recordOf(event, assetHash);
+  const { organization, kind, id } = recordOf({ type, data } as UpstreamEvent | DisputeFiled, assetHash);
   return { organization: organization || undefined, kind: kind as RedactedRecord['kind'], id, assetHash };
 };
 

@@ -11,6 +11,7 @@ import {
   unavailable,
 } from './failures.js';
 import { Semaphore } from '../../flow/concurrency-limit.js';
+import { limit } from '../../limits.js';
 
 /** Time without a response after which a read fails. */
 const MAX_READ_SILENCE_MS = 1_700;
@@ -25,8 +26,8 @@ const RETRY_APPEND_MS = 400;
 /**
  * One HTTP/2 connection carries 100 streams. Calls beyond this limit, including appends, would wait without an error.
  */
-const MAX_READS = 32;
-const MAX_APPENDS = 256;
+const MAX_READS = limit('reads of EventStoreDB', 32, 'calls', 'process', 'waits');
+const MAX_APPENDS = limit('appends to EventStoreDB', 256, 'calls', 'process', 'waits');
 
 /** Whether a page has enough events or bytes. Positions are offsets in the store's files. */
 export const isFullPage = (events: readonly RecordedEvent[], limit: number): boolean => {

@@ -5,6 +5,7 @@ import type { NewEvent, Appended, AppendedEvent, ExpectedRevision } from '../eve
 import type { EventStoreConnection } from './connection.js';
 import { appendFailure, DeniedByStore } from './failures.js';
 import type { OurStreams } from './streams.js';
+import { limit } from '../../limits.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 /** The server's limit for one append. The sizes below are upper estimates of what the server counts. */
@@ -54,7 +55,7 @@ const requireWritable = (stream: string, events: readonly NewEvent[]): void => {
 };
 
 /** An append is retried while it can still be answered within two seconds. */
-const TIMEOUT_MS = 1_800;
+const TIMEOUT_MS = limit('append to EventStoreDB', 1_800, 'ms', 'request', '503');
 const RETRY_MS = 60;
 /** Maximum number of events whose positions are remembered. */
 const MAX_STORED = 10_000;

@@ -5,6 +5,7 @@ import { json, nullable, type RowOf, statement, textOf } from '../../postgres/st
 import { OrganizationIsErased, Unavailable } from '../../errors.js';
 import { asUnavailable, isTransient } from '../../postgres/transient-errors.js';
 import { withSpansOf, type Span, tracing } from '../../runtime/tracing.js';
+import { limit } from '../../limits.js';
 
 const EVENT = {
   position: 'bigint',
@@ -149,9 +150,9 @@ interface Waiting {
 /** The SQLSTATE with which `log.append` refuses events of an erased organization. */
 const ERASED = 'TP001';
 /** Maximum events per statement, unless a single request is larger. */
-const MAX_EVENTS = 1_000;
+const MAX_EVENTS = limit('append to PostgreSQL, one statement at a time', 1_000, 'events', 'process', 'waits');
 /** After this time, the outcome of an append counts as unknown. */
-const TIMEOUT_MS = 4_000;
+const TIMEOUT_MS = limit('append to PostgreSQL', 4_000, 'ms', 'request', '503');
 
 /**
  * The single writer of a process. A lock in the database serialises appends. While one statement runs, further appends

@@ -1,6 +1,7 @@
 import { EARLIEST, LATEST, formatInstant, INSTANT_PATTERN, parseInstant } from '../instant.js';
 import type { Asset } from '../../assets/asset.js';
 import { ASSET_TYPES } from '../asset-types.js';
+import { limit } from '../../limits.js';
 
 /** Whether a string has more than this many code points. */
 export const isLongerThan = (text: string, characters: number): boolean =>
@@ -17,7 +18,7 @@ export const isUnstorable = (text: string): boolean => text.includes('\0') || !t
 const STORABLE_PATTERN = String.raw`^[^\u0000\uD800-\uDFFF]*$`;
 
 /** Maximum length of a list that the endpoint accepts. Each brand of a report is counted separately. */
-export const MAX_LIST = 50;
+export const MAX_LIST = limit('brands or reviews of an event', 50, 'elements', 'event', 'the event is rejected');
 /**
  * Maximum length of a list in stored events, because earlier versions accepted longer lists. The projector limits its
  * transactions by the number of facts.

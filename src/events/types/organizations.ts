@@ -13,6 +13,7 @@ import {
   upperCaseNames,
 } from '../declaring/fields.js';
 import { KIND_NAMES } from '../listed-items.js';
+import { limit } from '../../limits.js';
 
 /** The full state of a brand, except whether it is registered, which the event type determines. */
 const fields = {
@@ -125,7 +126,7 @@ export type DisabledReason = (typeof DISABLED_REASONS)[number];
 /** Maximum length of a URL in UTF-16 units. */
 export const MAX_URL = 2_048;
 /** Maximum number of records in a delivery. */
-export const MAX_BATCH = 100;
+export const MAX_BATCH = limit('delivery', 100, 'records', 'request', 'the delivery has fewer records');
 /** Maximum number of names in one filter. */
 export const MAX_NAMES = 50;
 

@@ -14,6 +14,7 @@ import {
 } from '../declaring/fields.js';
 import { formatInstant } from '../instant.js';
 import { type ItemOf, VERDICT_SCHEMA } from '../listed-items.js';
+import { limit } from '../../limits.js';
 
 export const ASSET_STATUSES = ['UNKNOWN', 'ALLOWED', 'BLOCKED'] as const;
 export type AssetStatus = (typeof ASSET_STATUSES)[number];
@@ -71,7 +72,7 @@ export const reviewersOf = (data: unknown): string[] => [
 ];
 
 /** Maximum number of characters of the reason of a dispute, and of the note of its resolution. */
-export const MAX_REASON = 2_000;
+export const MAX_REASON = limit('`reason` and `note` of a dispute', 2_000, 'characters', 'value', '400');
 
 export const DISPUTE_OUTCOMES = ['ACCEPTED', 'REJECTED'] as const;
 

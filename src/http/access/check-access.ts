@@ -11,12 +11,17 @@ import { sendError } from '../errors/error-response.js';
 import type { Requirement } from './access.js';
 import { MAX_URI_LENGTH } from '../byte-limits.js';
 import type { TimeSlices } from '../../flow/turns.js';
+import { limitBySetting } from '../../limits.js';
 
 /** The most addresses in memory, about 4 MB. Beyond that, the least recently seen address is dropped. */
 const MAX_ADDRESSES = 20_000;
 
 const MESSAGE =
   'Too many requests from this address without a valid key; retry after the number of seconds in Retry-After';
+
+limitBySetting('requests with a key', 'RATE_LIMIT_PER_MINUTE', 'requests', 'key and minute', '429');
+const PER_ADDRESS = 'UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE';
+limitBySetting('requests without a valid key', PER_ADDRESS, 'requests', 'address and minute', '429');
 
 /**
  * Limits requests without a valid key by client address. Requests with a valid key are limited by the key only, so that

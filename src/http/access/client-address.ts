@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { BlockList, isIP } from 'node:net';
+import { inNetworks } from '../../runtime/config.js';
 
 /** An address with a port, as some proxies write it: `203.0.113.8:1000`, `[2001:db8::1]:443`. */
 const WITH_PORT = /^(?:\[([^\]]+)\]|(\d{1,3}(?:\.\d{1,3}){3}))(?::\d{1,5})?$/;
@@ -26,8 +26,6 @@ export const clientOf = (entry: string): string => {
     : parsed.toString();
 };
 
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4');
-
 /**
  * Returns a function that tells whether an entry of `X-Forwarded-For`, with or without a port, is a trusted proxy.
  * @param networks valid addresses and networks (`10.0.0.0/8`)
@@ -35,14 +33,6 @@ const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'i
  */
 export const trustedProxies = (networks: readonly string[]): ((address: string) => boolean) | undefined => {
   if (networks.length === 0) return undefined;
-  const trusted = new BlockList();
-  for (const network of networks) {
-    const [address = '', prefix] = network.split('/');
-    if (prefix === undefined) trusted.addAddress(address, familyOf(address));
-    else trusted.addSubnet(address, Number(prefix), familyOf(address));
-  }
-  return (entry) => {
-    const address = withoutPort(entry);
-    return isIP(address) !== 0 && trusted.check(address, familyOf(address));
-  };
+  const isTrusted = inNetworks(networks);
+  return (entry) => isTrusted(withoutPort(entry));
 };

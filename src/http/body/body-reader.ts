@@ -5,10 +5,11 @@ import { errorCodes, type FastifyRequest } from 'fastify';
 import { RequestTimeout, Invalid } from '../../errors.js';
 import { Bag, type BagMember } from '../../flow/bag.js';
 import { ByteBudget, Charge } from '../../flow/budgets.js';
-import { ConcurrencyLimit, type ConcurrencyLimits } from '../../flow/concurrency-limit.js';
+import { ConcurrencyLimit, declareQueue } from '../../flow/concurrency-limit.js';
 import type { TimeSlices } from '../../flow/turns.js';
 import { ownerOf } from '../access/caller.js';
 import { BODIES, BODY_LIMIT } from '../byte-limits.js';
+import { limit } from '../../limits.js';
 
 /**
  * Whether a body is compressed with `gzip`, or with its alias `x-gzip` (RFC 9110, 8.4.1.3).
@@ -22,7 +23,7 @@ const isGzip = (headers: IncomingHttpHeaders): boolean => {
 };
 
 /** How long a body may take to arrive while memory is low, in ms. Otherwise `requestTimeout` in `http/server.ts` applies. */
-export const LOW_MEMORY_TIMEOUT_MS = 5_000;
+export const LOW_MEMORY_TIMEOUT_MS = limit('body while memory is low', 5_000, 'ms', 'request', '408');
 const SWEEP_INTERVAL_MS = 250;
 
 /** A body that is still arriving. */
@@ -76,13 +77,12 @@ const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/i;
  * threads at a time. A job is the decompression of one chunk, so that a slow sender does not block other senders of its
  * organization.
  */
-const DECOMPRESSION: ConcurrencyLimits = {
+const DECOMPRESSION = declareQueue({
   name: 'compressed bodies',
   maxRunning: 1,
   maxWaiting: 256,
   waitTimeoutMs: 10_000,
-  cooldownMs: 0,
-};
+});
 
 /** The largest plausible gzip size of a body, in bytes. Gzip adds a few bytes per block, and headers. */
 const maxCompressedBytes = (uncompressed: number): number => uncompressed * 1.01 + 64 * 1024;

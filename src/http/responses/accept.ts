@@ -1,5 +1,6 @@
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { limit } from '../../limits.js';
 
 export interface Accepted {
   /** Lower case, without parameters. */
@@ -60,7 +61,7 @@ const MIN_LENGTH = 1024;
 /** The result is almost as small as with the default level, in half the time. */
 const LEVEL = 4;
 /** Node's four pool threads also serve files and DNS lookups. Beyond this limit, responses are sent uncompressed. */
-const MAX_CONCURRENT = 2;
+const MAX_CONCURRENT = limit('compression of responses', 2, 'responses', 'process', 'sent uncompressed');
 
 /** Compresses text responses with gzip, in Node's thread pool, for clients that accept gzip. */
 export const createCompressor = (): OnSend => {

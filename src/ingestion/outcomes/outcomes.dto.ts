@@ -6,6 +6,7 @@ import { Issue } from '../../http/errors/error-body.dto.js';
 import { REJECT_REASONS, type RejectReason } from './rejection-log.js';
 import { CountedFactDto } from '../receive/events.dto.js';
 import { type Outcome, OUTCOMES } from './usage-log.js';
+import { limit } from '../../limits.js';
 
 const DEFAULT_LIMIT = 50;
 export const CURSOR_RULE = 'cursor must be the nextCursor of the previous page';
@@ -129,7 +130,7 @@ export class RejectionPageDto {
   nextCursor?: string;
 }
 
-const MAX_EVENTS = 100;
+const MAX_EVENTS = limit('`POST /v2/events/status`', 100, 'events', 'request', '400');
 const EVENTS = `events must be an array of 1 to ${MAX_EVENTS} objects with source, id, type, and data or record`;
 const EVENT_STATUSES = ['unknown', 'stored', 'counted', 'superseded', 'parked'] as const;
 

@@ -9,6 +9,7 @@ import { DatabaseClock } from '../../postgres/clock.js';
 import { reportFailures } from '../../flow/background.js';
 import { UpsertBuffer } from '../../read-models/upsert-buffer.js';
 import { WatchPool } from '../../read-models/pools.js';
+import { limit } from '../../limits.js';
 
 /**
  * Reads a UTC day, `YYYY-MM-DD`, as days since 1970.
@@ -39,7 +40,7 @@ export interface EventUsage {
 }
 
 /** Number of days that are kept, including today. */
-export const KEPT_DAYS = 90;
+export const KEPT_DAYS = limit('usage', 90, 'days', 'organization', 'older days are deleted');
 
 /**
  * Reads how many events of an owner were received from day `from` to day `to`, by day, type and outcome, ordered by

@@ -5,6 +5,7 @@ import { type Clock, monotonic, finishesWithin } from '../../flow/time.js';
 import { singleFlight } from '../../flow/shared-work.js';
 import { BEGINNING } from '../../event-log/event-log.js';
 import { Checkpoints } from '../../read-models/checkpoints.js';
+import { limit } from '../../limits.js';
 
 /** Numbers of facts by organization; '' stands for the entries of the status history, which have no organization. */
 export type Facts = ReadonlyMap<string, number>;
@@ -79,14 +80,16 @@ export class FactCounts {
  * The projector counts 2,000 facts in 50 to 100 ms if it has a core of its own, and in half a second if seven other
  * processes compete for two cores.
  */
-const LIMITS = { backlog: 2_000, alwaysAdmitted: 500 };
+const BACKLOG = limit('facts that wait to be counted', 2_000, 'facts', 'process', '429');
+const ALWAYS_ADMITTED = limit('facts that are always admitted', 500, 'facts', 'organization', 'as for the process');
+const LIMITS = { backlog: BACKLOG, alwaysAdmitted: ALWAYS_ADMITTED };
 /** Maximum number of facts per append: as many as a batch of 1,000 typical events. */
 const MAX_FACTS_PER_APPEND = LIMITS.backlog;
 const POLL_INTERVAL_MS = 20;
 /** The timeout for reading the checkpoint. If the database does not respond, the append will fail. */
 const CHECKPOINT_TIMEOUT_MS = 300;
 /** Maximum number of requests held at the same time, because each held request keeps its body in memory. */
-const MAX_HELD_REQUESTS = 64;
+const MAX_HELD_REQUESTS = limit('requests held while facts are counted', 64, 'requests', 'process', '429');
 /** The lane of the metrics in `projections/registry.ts`. */
 const LANE = 'counts';
 /**
@@ -112,7 +115,9 @@ export interface HoldBudget {
   /** The time for all reasons together, because a held body takes memory. */
   total: number;
 }
-export const newHoldBudget = (): HoldBudget => ({ counting: 2_000, total: 10_000 });
+const HELD_WHILE_COUNTING_MS = limit('request held until facts are counted', 2_000, 'ms', 'request', '429');
+const HELD_MS = limit('request held until facts are stored and counted', 10_000, 'ms', 'request', '429');
+export const newHoldBudget = (): HoldBudget => ({ counting: HELD_WHILE_COUNTING_MS, total: HELD_MS });
 
 /** An append whose events are stored but not counted yet. */
 interface UncountedAppend {

@@ -3,11 +3,12 @@ import { type ListLimit, firstCharacter, parserOf, sliceJson } from '../../http/
 import { MS_PER_DAY } from '../../events/instant.js';
 import { Invalid } from '../../errors.js';
 import { type CloudEvent, readCloudEvent, unreadable } from './cloud-event.js';
+import { limit } from '../../limits.js';
 
 /** Maximum number of events per request. */
-export const MAX_EVENTS = 1_000;
+export const MAX_EVENTS = limit('batch', 1_000, 'events', 'request', '413');
 /** Maximum size of a request body, in bytes. */
-export const MAX_BODY = 8 * 1024 * 1024;
+export const MAX_BODY = limit('body with events, compressed or not', 8 * 1024 * 1024, 'bytes', 'request', '413');
 
 const MAX_AHEAD_MS = MS_PER_DAY;
 const MAX_AHEAD_OF_OWN_KEY_MS = 5 * 60_000;

@@ -174,8 +174,8 @@ const withoutErasedNames = (event: CloudEvent, erased: ErasedOrganizations): Clo
 /** Decides which events of a request to store, and which to reject and why. Yields after each event. */
 export function* decide(
   { events, latest, organization, origin }: SentEvents,
-  guardedHosts = new GuardedHosts(),
-  erased = new ErasedOrganizations(),
+  guardedHosts: GuardedHosts,
+  erased: ErasedOrganizations,
 ): Work<Decision> {
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];

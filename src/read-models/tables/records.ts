@@ -82,6 +82,11 @@ export interface ListedRecordTables {
     event_id: string;
     /** All organizations that have or had a verdict from this entry. */
     organizations: string[];
+    /**
+     * What the verdicts of the entry are computed from (`EntryHistory` in `verdicts.ts`). Null until a rebuild by version
+     * 2.2.
+     */
+    history: unknown;
   };
   /**
    * One row per threat of an organization, including deleted threats, written by the projection `records`. `version`,
@@ -110,6 +115,13 @@ export interface ListedRecordTables {
   };
 }
 
+/** The history of an entry without an organization, in SQL; null if there is no history. */
+const withoutRowsOf = (history: string, organization: string): string =>
+  `jsonb_set(${history} #- array['before', 'rows', ${organization}], '{changes}', (
+    select coalesce(jsonb_agg(change #- array['views', ${organization}] order by n), '[]')
+    from jsonb_array_elements(${history} -> 'changes') with ordinality c (change, n)
+  ))`;
+
 export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
   listed_records: OWN_ROWS,
   brand_records: OWN_ROWS,
@@ -117,7 +129,10 @@ export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
   recording_clock: [],
   counted_threat_days: OWN_ROWS,
   reviewed_entries: [
-    { where: '$1::text = any(organizations)', set: 'organizations = array_remove(organizations, $1::text)' },
+    {
+      where: '$1::text = any(organizations)',
+      set: `organizations = array_remove(organizations, $1::text), history = ${withoutRowsOf('history', '$1::text')}`,
+    },
   ],
 };
 

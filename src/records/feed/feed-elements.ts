@@ -4,6 +4,7 @@ import { kindOf, LISTED_KIND, numbersOf } from '../../events/listed-items.js';
 import { Gone, Invalid } from '../../errors.js';
 import { BLOCK_BYTES, SealedBlocks } from '../../http/sealed-blocks.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
+import { limit } from '../../limits.js';
 
 export interface ElementRow {
   readonly position: number;
@@ -100,7 +101,7 @@ export const requireUnchanged = (isUnchanged: boolean): void => {
 };
 
 /** Maximum size of a response, as JSON. The first element is included even if it exceeds this size. */
-const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
+const MAX_RESPONSE_BYTES = limit('feed page as JSON', 4 * 1024 * 1024, 'bytes', 'request', 'the page is shorter');
 /**
  * The maximum size of an element in bytes: its item, its attributes and the id of the record, whose size doubles if
  * JSON escapes each character.

@@ -1,7 +1,7 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { type FailureReport, reportFailures } from '../../flow/background.js';
-import { type Clock, monotonic } from '../../flow/time.js';
+import { type Clock, monotonic, SharedPoll } from '../../flow/time.js';
 import { WaitingRequests } from '../../flow/concurrency-limit.js';
 import { Readiness } from '../../ops/readiness.js';
 import { Checkpoints } from '../../read-models/checkpoints.js';
@@ -9,8 +9,6 @@ import { WatchPool } from '../../read-models/pools.js';
 import { READY_REQUESTS } from './feed-elements.js';
 
 const MIN_POLL_INTERVAL_MS = 20;
-/** After a slow poll, the pause is this many times the duration of the poll. */
-const PAUSE_FACTOR = 4;
 const RETRY_DELAY_MS = 250;
 
 /** Describes which changes a request waits for. */
@@ -38,13 +36,8 @@ export interface Outcome {
   readonly position: number;
 }
 
-interface Waiter {
-  readonly request: WaitRequest;
-  after: number;
-  reached: number;
-  asOf: number;
-  readonly end: (hasNews: boolean) => void;
-}
+/** A waiting request. Each poll that finds nothing new moves `after`, `reached` and `asOf` on. */
+type Waiter = { -readonly [Name in keyof WaitRequest]: WaitRequest[Name] };
 
 /**
  * Wakes requests that wait for the feed. One poll of the read models serves all waiting requests, so that a waiting
@@ -52,9 +45,8 @@ interface Waiter {
  */
 @Injectable()
 export class FeedWatch {
-  private readonly waiters = new Set<Waiter>();
+  private readonly shared: SharedPoll<Waiter>;
   private readonly report: FailureReport;
-  private isPolling = false;
 
   constructor(
     private readonly pool: WatchPool,
@@ -62,8 +54,9 @@ export class FeedWatch {
     private readonly checkpoints: Checkpoints,
     private readonly requests: WaitingRequests,
     registry: Registry = new Registry(),
-    @Optional() private readonly clock: Clock = monotonic,
+    @Optional() clock: Clock = monotonic,
   ) {
+    this.shared = new SharedPoll(() => this.poll(), MIN_POLL_INTERVAL_MS, RETRY_DELAY_MS, clock);
     this.report = reportFailures('poll for changes in the feed', registry);
   }
 
@@ -73,49 +66,24 @@ export class FeedWatch {
    *   waiting in total
    */
   wait(request: WaitRequest, ms: number, signal: AbortSignal): Promise<Outcome> {
-    return this.requests.run(request.organization, () => this.waitFor(request, ms, signal));
-  }
-
-  private async waitFor(request: WaitRequest, ms: number, signal: AbortSignal): Promise<Outcome> {
-    let waiter!: Waiter;
-    const ended = new Promise<boolean>((resolve) => {
-      waiter = { request, after: request.after, reached: request.reached, asOf: request.asOf, end: resolve };
+    return this.requests.run(request.organization, async () => {
+      const waiter: Waiter = { ...request };
+      const hasNews = await this.shared.wait(waiter, ms, signal);
+      return { hasNews, asOf: waiter.asOf, position: waiter.after };
     });
-    const endWithoutChange = (): void => waiter.end(false);
-    const timer = new AbortController();
-    void this.clock.sleep(ms, timer.signal).then(endWithoutChange);
-    signal.addEventListener('abort', endWithoutChange);
-    if (signal.aborted) endWithoutChange();
-    this.waiters.add(waiter);
-    if (!this.isPolling) void this.poll();
-    try {
-      return { hasNews: await ended, asOf: waiter.asOf, position: waiter.after };
-    } finally {
-      timer.abort();
-      signal.removeEventListener('abort', endWithoutChange);
-      this.waiters.delete(waiter);
-    }
   }
 
   /** Number of waiting requests. */
   get size(): number {
-    return this.waiters.size;
+    return this.shared.waiters.length;
   }
 
-  /** Polls while requests are waiting. */
-  private async poll(): Promise<void> {
-    this.isPolling = true;
-    while (this.waiters.size > 0) {
-      const began = this.clock.now();
-      if (this.readiness.stopping) for (const { end } of this.waiters) end(false);
-      const isDone = await this.pollOnce().catch((error: unknown) => {
-        this.report.failed(error);
-        return false;
-      });
-      const delay = Math.max(MIN_POLL_INTERVAL_MS, PAUSE_FACTOR * (this.clock.now() - began));
-      await this.clock.sleep(isDone ? delay : RETRY_DELAY_MS);
-    }
-    this.isPolling = false;
+  private poll(): Promise<boolean> {
+    if (this.readiness.stopping) for (const waiter of this.shared.waiters) this.shared.end(waiter, false);
+    return this.pollOnce().catch((error: unknown) => {
+      this.report.failed(error);
+      return false;
+    });
   }
 
   /** @returns false if the checkpoint of the records is missing; the instants of waiting requests are then unchanged */
@@ -123,11 +91,11 @@ export class FeedWatch {
     const records = (await this.checkpoints.current()).get('records');
     if (records === undefined) return false;
     // After a failover or a restore, the read models may be behind. New elements can then be at earlier positions.
-    for (const waiter of this.waiters) if (records.position < waiter.reached) waiter.end(true);
-    const outdated = [...this.waiters].filter((waiter) => waiter.after < records.position);
+    for (const waiter of this.shared.waiters) if (records.position < waiter.reached) this.shared.end(waiter, true);
+    const outdated = this.shared.waiters.filter((waiter) => waiter.after < records.position);
     if (outdated.length > 0) await this.findChanges(outdated);
     // The instant `asOf` is valid only for the position that was read together with it.
-    for (const waiter of this.waiters) if (waiter.after === records.position) waiter.asOf = records.asOf;
+    for (const waiter of this.shared.waiters) if (waiter.after === records.position) waiter.asOf = records.asOf;
     return true;
   }
 
@@ -135,7 +103,7 @@ export class FeedWatch {
     // Requests for the same kinds from the same position share one entry of the query.
     const groups = new Map<string, Waiter[]>();
     for (const waiter of waiters) {
-      const { organization, kinds } = waiter.request;
+      const { organization, kinds } = waiter;
       const key = `${organization}\n${kinds.join(',')}\n${waiter.after}`;
       const group = groups.get(key);
       if (group) group.push(waiter);
@@ -143,15 +111,15 @@ export class FeedWatch {
     }
     const groupedWaiters = [...groups.values()];
     const [row] = await READY_REQUESTS.run(this.pool, {
-      organizations: groupedWaiters.map(([waiter]) => waiter!.request.organization),
-      kinds: groupedWaiters.map(([waiter]) => waiter!.request.kinds.join(',')),
+      organizations: groupedWaiters.map(([waiter]) => waiter!.organization),
+      kinds: groupedWaiters.map(([waiter]) => waiter!.kinds.join(',')),
       after: groupedWaiters.map(([waiter]) => waiter!.after),
     });
     if (row === undefined) return;
     const news = new Set(row.news);
     for (const [index, group] of groupedWaiters.entries())
       for (const waiter of group) {
-        if (news.has(index + 1) || row.upTo < waiter.reached) waiter.end(true);
+        if (news.has(index + 1) || row.upTo < waiter.reached) this.shared.end(waiter, true);
         else {
           waiter.reached = row.upTo;
           waiter.after = Math.max(waiter.after, row.upTo);

@@ -3,8 +3,9 @@ import { IsOptional, Matches } from 'class-validator';
 import { IsOpaqueText, IsLimit } from '../../http/parameters.js';
 import { KIND_NAMES } from '../../events/listed-items.js';
 import { MALFORMED_ID } from './feed-elements.js';
+import { limit } from '../../limits.js';
 
-export const MAX_ELEMENTS = 1_000;
+export const MAX_ELEMENTS = limit('page of the feed', 1_000, 'elements', 'request', '400');
 const NAMES = KIND_NAMES.join('|');
 
 export class FeedRequest {

@@ -1,10 +1,11 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { EVENT_AT_POSITION, PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from '../feed/feed-elements.js';
 import type { ObjectRow } from './objects.js';
+import { limit } from '../../limits.js';
 
 /** The most objects of a page, and the most bytes of their texts. A millisecond with more is split between pages. */
-const MAX_OBJECTS = 5_000;
-const MAX_BYTES = 4 * 1024 * 1024;
+const MAX_OBJECTS = limit('page of TAXII with its last millisecond', 5_000, 'objects', 'request', 'more by `next`');
+const MAX_BYTES = limit('JSON of a page of TAXII', 4 * 1024 * 1024, 'bytes', 'request', 'more by `next`');
 /** The most bytes of an object: its attributes, and twice the texts of its record. */
 const OBJECT_BYTES = "(700 + 2 * (octet_length(id) + octet_length(coalesce(item, ''))))";
 /** How long the last millisecond of the log is held back, in which an append may still be committing. */

@@ -12,6 +12,7 @@ import { hasSameParked } from '../feed/feed-elements.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { COLLECTIONS, OBJECT_TYPE, type ObjectRow } from './objects.js';
 import { NEXT_OBJECTS, type PageRow, parseObject } from './objects-sql.js';
+import { limit } from '../../limits.js';
 
 type Collection = (typeof COLLECTIONS)[number];
 
@@ -29,7 +30,7 @@ export interface ObjectsRequest extends Wanted {
 }
 
 const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000;
+const MAX_LIMIT = limit('page of TAXII', 1_000, 'objects', 'request', 'counts as the limit');
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SPEC_VERSION = '2.1';
 

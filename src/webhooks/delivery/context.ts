@@ -8,14 +8,15 @@ import type { WebhookCommands } from '../webhook-commands.js';
 import type { MasterKeys } from '../secrets.js';
 import type { DeliveryLog, ProgressWriter } from './progress.js';
 import type { Egress } from './send.js';
+import { limit } from '../../limits.js';
 
 /** Maximum number of requests in flight. */
-const MAX_IN_FLIGHT = 64;
-const MAX_PER_ORGANIZATION = 8;
+const MAX_IN_FLIGHT = limit('delivery requests in flight, in all', 64, 'requests', 'process', 'waits');
+const MAX_PER_ORGANIZATION = limit('delivery requests in flight', 8, 'requests', 'organization', 'waits');
 /** Maximum number of concurrent reads of the feed of an organization, which replays with a strict filter repeat without a pause. */
-const MAX_READS_PER_ORGANIZATION = 1;
+const MAX_READS_PER_ORGANIZATION = limit('feed, read by deliveries', 1, 'reads', 'organization', 'waits');
 /** Maximum number of requests in flight to endpoints that are not known to respond quickly. */
-const MAX_UNRESPONSIVE = 32;
+const MAX_UNRESPONSIVE = limit('delivery requests to slow endpoints', 32, 'requests', 'process', 'waits');
 
 /**
  * Limits the requests in flight. A request first waits for a slot of its organization, so that an organization with many

@@ -17,6 +17,7 @@ import type { DeliveryContext } from './context.js';
 import { outcomeOf, post } from './post.js';
 import { type DeliveryAttempt, LeaseLost } from './progress.js';
 import { Connection } from './send.js';
+import { limit } from '../../limits.js';
 
 /**
  * Disables an endpoint, unless its organization has changed the endpoint since it was read, or is being erased.
@@ -44,7 +45,7 @@ const MAX_BACKOFF_MS = 5_000;
 /** How long a delivery that cannot be signed waits for the operator, in ms. */
 const UNSIGNED_RETRY_MS = 60_000;
 /** An endpoint is responsive if its last delivery succeeded within this time. */
-const RESPONSIVE_WITHIN_MS = 1_000;
+const RESPONSIVE_WITHIN_MS = limit('delivery to a responsive endpoint', 1_000, 'ms', 'webhook', 'counts as slow');
 
 /**
  * What the delivery does after a step: the delivery takes the next step immediately, ends, or waits at most until

@@ -13,6 +13,7 @@ import {
   pageOf,
 } from '../../records/feed/feed-elements.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/listed-items.js';
+import { limit } from '../../limits.js';
 
 /** An endpoint that is not deleted. */
 export interface Endpoint extends Webhook {
@@ -76,7 +77,7 @@ export const contentOf = ({ batch }: Endpoint, elements: readonly string[]): Con
 /** Number of rows per read if the filter of the endpoint may skip most of the rows. */
 const ROWS_PER_READ = 100;
 /** The maximum size of a batch. A single record may be larger. */
-const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_BODY_BYTES = limit('delivery of more than one record', 1024 * 1024, 'bytes', 'request', 'has fewer records');
 
 /** A position in the feed, and the parked events before it. */
 type Cursor = Pick<StoredProgress, 'position' | 'event' | 'parked' | 'parkedFrom'>;

@@ -5,6 +5,7 @@ import type { Batch, BatchLimits, Content, Endpoint } from './next-batch.js';
 import { signingKeys, signedHeaders, deliveryIdOf } from '../secrets.js';
 import type { SendingContext } from './context.js';
 import { USER_AGENT } from '../../runtime/version.js';
+import { limit } from '../../limits.js';
 
 const PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
@@ -40,9 +41,9 @@ const JITTER = 0.2;
 /** The longest delay that an endpoint can request with `Retry-After`. */
 const MAX_RETRY_AFTER_MS = HOUR;
 /** An endpoint is disabled if every attempt has failed for this long. */
-const DISABLE_AFTER_MS = 5 * 24 * HOUR;
+const DISABLE_AFTER_MS = limit('time without a success', 5 * 24 * HOUR, 'ms', 'webhook', 'the webhook is disabled');
 /** A record is set aside after the endpoint has rejected it this many times when it was sent alone. */
-const MAX_REJECTIONS = 20;
+const MAX_REJECTIONS = limit('rejections of a single record', 20, 'rejections', 'webhook', 'the record is set aside');
 
 /** Statuses with which an endpoint rejects the content itself, so that it will probably reject a retry too. */
 const REJECTION_STATUSES: ReadonlySet<number | undefined> = new Set([400, 413, 422]);

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { buildConnector, errors, Agent, type Dispatcher, Pool as HttpPool, ProxyAgent } from 'undici';
 import { printable, truncate } from '../../runtime/terminal.js';
 import { AddressDenied, type Destinations, fixedLookup } from '../../egress.js';
+import { limit } from '../../limits.js';
 
 /** Maximum number of interim responses before a final response. */
 const MAX_INTERIM = 8;
@@ -136,10 +137,10 @@ const responseOf = (status: number, bytes: Buffer, retryAfter: string | undefine
 };
 
 /** The timeout for the DNS lookup and the connection together. */
-const CONNECT_TIMEOUT_MS = 5_000;
-const RESPONSE_TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = limit('name and connection of a delivery', 5_000, 'ms', 'request', 'the attempt fails');
+const RESPONSE_TIMEOUT_MS = limit('response to a delivery', 15_000, 'ms', 'request', 'the attempt fails');
 /** How much of a response body is read. */
-const MAX_RESPONSE_BYTES = 4_096;
+const MAX_RESPONSE_BYTES = limit('response to a delivery', 4_096, 'bytes', 'request', 'the rest is not read');
 const MAX_HEADER_BYTES = 16_384;
 /** How long an idle connection stays open. Few receivers close idle connections earlier. */
 const KEEP_ALIVE_MS = 2_000;

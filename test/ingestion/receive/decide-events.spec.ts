@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EXAMPLES, type JsonCloudEvent } from '../../../src/events/cloud-event-schema.js';
+import { ErasedOrganizations } from '../../../src/event-log/erased-organizations.js';
 import { LATEST } from '../../../src/events/instant.js';
 import { finish } from '../../../src/flow/turns.js';
 import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
@@ -14,6 +15,8 @@ const decided = (events: readonly object[]) =>
         LATEST,
         undefined,
       ),
+      { guardOf: () => undefined },
+      new ErasedOrganizations(),
     ),
   );
 const warned = (event: JsonCloudEvent, data: object): readonly string[] => {

@@ -1,4 +1,3 @@
-import { GuardedHosts } from '../../../src/verdicts.js';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
@@ -34,6 +33,8 @@ import { createPool } from '../../../src/postgres/pool.js';
 import { createDatabase, NO_LIMITS, type TestDatabase } from '../../support/postgres.js';
 import { TestClock } from '../../support/test-clock.js';
 import { EXAMPLES } from '../../support/upstream.js';
+
+const NO_GUARDS = { guardOf: () => undefined };
 
 const LATEST = Date.parse('2026-03-05T00:00:00.000Z');
 const AT = '2026-03-01T12:00:00.000Z';
@@ -81,7 +82,7 @@ const handlerOf = (
     new IngestMetrics(new Registry()),
     untilTheEnd(new RejectionLog(pool as WatchPool)),
     untilTheEnd(new UsageLog(pool as WatchPool)),
-    new GuardedHosts(),
+    NO_GUARDS,
     new ErasedOrganizations(),
   );
 
@@ -203,7 +204,13 @@ describe('A repeated event (equal source, id, type and record)', () => {
   });
 
   it('is removed within a batch, because some logs recognise duplicates only for a limited time', () => {
-    const { entries, repeated } = finish(decide(new RecordEvents([threat('twin'), threat('twin')], LATEST, undefined)));
+    const { entries, repeated } = finish(
+      decide(
+        new RecordEvents([threat('twin'), threat('twin')], LATEST, undefined),
+        NO_GUARDS,
+        new ErasedOrganizations(),
+      ),
+    );
     expect([entries.length, repeated]).toEqual([1, ['ThreatStatusChanged']]);
   });
 
@@ -229,7 +236,9 @@ describe('A repeated event (equal source, id, type and record)', () => {
   });
 
   it('is stored again if the first event was stored under an id made only of source and id', async () => {
-    const [old] = finish(decide(new RecordEvents([threat('from-before')], LATEST, undefined))).entries;
+    const [old] = finish(
+      decide(new RecordEvents([threat('from-before')], LATEST, undefined), NO_GUARDS, new ErasedOrganizations()),
+    ).entries;
     await log.appendAll([{ ...old!, event: { ...old!.event, id: legacyEventIdOf(SOURCE, 'from-before') } }]);
     expect(await record([threat('from-before')])).toMatchObject({ accepted: 1, duplicates: 0 });
     expect(await record([threat('from-before')])).toMatchObject({ accepted: 0, duplicates: 1 });
@@ -260,7 +269,7 @@ describe('RecordEvents rejects', () => {
       }),
       cloudEvent('other', 'ReportFiled', { createdAt: 'never' }),
     ];
-    const { groups } = finish(decide(new RecordEvents(events, LATEST, undefined), new GuardedHosts(), erased));
+    const { groups } = finish(decide(new RecordEvents(events, LATEST, undefined), NO_GUARDS, erased));
     const nothing = { id: undefined, source: '', data: undefined };
     expect(groups.map(({ reason, event: { id, source, data } }) => [reason, { id, source, data }])).toEqual([
       ['erased', nothing],
@@ -484,7 +493,9 @@ describe('The response to any request', () => {
     fc.assert(
       fc.property(fc.array(anything), fc.constantFrom(undefined, 'acme', 'other'), (values, organization) => {
         const events = values.map((value) => readCloudEvent(value, LATEST, true));
-        const { entries, repeated, rejected } = finish(decide(new RecordEvents(events, LATEST, organization)));
+        const { entries, repeated, rejected } = finish(
+          decide(new RecordEvents(events, LATEST, organization), NO_GUARDS, new ErasedOrganizations()),
+        );
         expect(entries.length + repeated.length + rejected.length).toBe(values.length);
         for (const { issues } of rejected) expect(issues.length).toBeGreaterThan(0);
         expect(new Set(entries.map(({ event }) => event.id)).size).toBe(entries.length);

@@ -163,11 +163,11 @@ describe('Events that cannot be applied', () => {
     await append(threats(3));
     await project([projection]);
     const [parked] = await listParked(database.pool);
-    expect(await retryParked(database.pool, projection, parked!)).toBe('cannot apply threat-acme:t-1');
+    expect(await retryParked({ pool: database.pool, log }, projection, parked!)).toBe('cannot apply threat-acme:t-1');
     expect(await listParked(database.pool)).toMatchObject([{ attempts: 2 }]);
     expect(await countedThreats()).toBe(2);
     cause.there = false;
-    expect(await retryParked(database.pool, projection, parked!)).toBeUndefined();
+    expect(await retryParked({ pool: database.pool, log }, projection, parked!)).toBeUndefined();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await countedThreats()).toBe(3);
     expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
@@ -188,7 +188,7 @@ describe('Events that cannot be applied', () => {
         const text = 'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))';
         return (await projector.query(text, [rows[0]!.pid])).rowCount === 1;
       };
-      const retried = retryParked(database.pool, projection, parked!).then(() => 'applied');
+      const retried = retryParked({ pool: database.pool, log }, projection, parked!).then(() => 'applied');
       expect(await Promise.race([retried, eventually('the retry waits', isAwaited).then(() => 'waits')])).toBe('waits');
       await projector.query('commit');
       expect(await retried).toBe('applied');
@@ -203,7 +203,7 @@ describe('Events that cannot be applied', () => {
     await append(threats(3));
     await project([refusing([threat(1)]), other]);
     const [parked] = (await listParked(database.pool)).filter(({ projection }) => projection === metrics.name);
-    expect(await retryParked(database.pool, metrics, parked!)).toBeUndefined();
+    expect(await retryParked({ pool: database.pool, log }, metrics, parked!)).toBeUndefined();
     expect(await listParked(database.pool)).toMatchObject([{ projection: 'other' }]);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { listParked, type Parked, retryParked } from '../../../../projections/engine/parked.js';
 import type { Projection } from '../../../../projections/engine/projection.js';
 import { records } from '../../../../projections/records/projection.js';
+import type { EventLog } from '../../../../src/event-log/event-log.js';
 import { type FeedPage, hasSameParked, NEXT_ELEMENTS, pageOf } from '../../../../src/records/feed/feed-elements.js';
 import { delivered, history, ORGANIZATIONS } from '../../../projections/histories.js';
 import { newDatabase, newLogs } from '../../../support/open-for-tests.js';
@@ -32,8 +33,10 @@ const refusing = (failingEvents: readonly Sent[]): Projection => {
   };
 };
 
-const project = async (events: readonly Sent[], failingEvents: readonly Sent[]): Promise<void> => {
-  await projectToHead(await logs.create(recordedInOrder(events)), database.pool, [refusing(failingEvents)]);
+const project = async (events: readonly Sent[], failingEvents: readonly Sent[]): Promise<EventLog> => {
+  const log = await logs.create(recordedInOrder(events));
+  await projectToHead(log, database.pool, [refusing(failingEvents)]);
+  return log;
 };
 
 /** Reads as an organization that has passed all parked events. */
@@ -94,11 +97,11 @@ describe('The mark of the parked events', () => {
   ])(
     'changes after a retry of %s, but only for the organizations concerned',
     async (_, { first, parked, last }, changedFor) => {
-      await project([...(first ?? []), parked, ...(last ?? [])], [parked]);
+      const log = await project([...(first ?? []), parked, ...(last ?? [])], [parked]);
       const before = await marksOf(['acme', 'b', 'd']);
       expect(Object.keys(before).filter((organization) => before[organization] !== 0)).toEqual(changedFor);
       const [row] = await listParked(database.pool);
-      expect(await retryParked(database.pool, records, row!)).toBeUndefined();
+      expect(await retryParked({ pool: database.pool, log }, records, row!)).toBeUndefined();
       expect(await marksOf(['acme', 'b', 'd'])).toEqual({ acme: 0, b: 0, d: 0 });
     },
   );
@@ -120,7 +123,7 @@ describe('The mark of the parked events', () => {
       expect([mark, page.parkedBefore, 0].map((each) => hasSameParked(page, each))).toEqual([true, true, false]);
 
       for (const row of await listParked(database.pool))
-        if (row.event_id === eventId(parked)) await retryParked(database.pool, records, row);
+        if (row.event_id === eventId(parked)) await retryParked({ pool: database.pool, log }, records, row);
       const retried = await endOf('acme');
       expect([mark, page.parkedBefore].map((each) => hasSameParked(retried, each))).toEqual([true, false]);
     },
@@ -134,6 +137,17 @@ describe('The mark of the parked events', () => {
     expect(hasSameParked(page, (7 << 8) ^ some ^ 2)).toBe(false);
     expect(hasSameParked({ ...page, parkedByVerdict: [3, 5, 6] }, (7 << 8) ^ 6)).toBe(true);
     expect(hasSameParked({ ...page, parkedByVerdict: [3, 5, 6] }, (7 << 8) ^ 1)).toBe(false);
+  });
+
+  it('names at most eight entries that concern the organization since a verdict, those with the latest events', async () => {
+    const ids = Array.from({ length: 10 }, (_, n) => `c-${n}`);
+    const parked = ids.map((id) => entry(id, ['b'], LATER));
+    await project([...ids.map((id) => entry(id, ['acme'])), ...parked], parked);
+    const text = 'select uuid_hash(event_id) as hash from read.parked_events order by position desc limit 8';
+    const { rows } = await database.pool.query<{ hash: number }>(text);
+    const { parkedByVerdict } = await endOf('acme');
+    expect(parkedByVerdict).toHaveLength(8);
+    expect(new Set(parkedByVerdict)).toEqual(new Set(rows.map(({ hash }) => hash)));
   });
 
   it('counts an event about an entry for every organization if an earlier version has parked it', async () => {
@@ -157,7 +171,7 @@ describe('The mark of the parked events', () => {
     const random = new Random(seed);
     const events = delivered(random, history(random, 200));
     const failingEvents = events.filter(() => random.chance(0.2));
-    await project(events, failingEvents);
+    const log = await project(events, failingEvents);
     const rowsOf = async (): Promise<Record<string, string>> => {
       const { rows } = await database.pool.query<{ organization: string; all: string }>(`
         select organization, string_agg(r::text, e'\\n' order by kind, id) as all from read.listed_records r group by 1`);
@@ -175,7 +189,7 @@ describe('The mark of the parked events', () => {
       const text = JSON.stringify(one.data);
       const isConcerned = (organization: string): boolean =>
         text.includes(`"organization":"${organization}"`) || owners.some((row) => row.organization === organization);
-      await retryParked(database.pool, records, one);
+      await retryParked({ pool: database.pool, log }, records, one);
       const changed = changedOf(marks, await marksOf(ORGANIZATIONS));
       expect(changed).toEqual(ORGANIZATIONS.filter(isConcerned));
       const organizationsWithChanges = changedOf(rows, await rowsOf());

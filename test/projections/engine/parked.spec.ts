@@ -1,0 +1,228 @@
+import { describe, expect, it } from '@jest/globals';
+import { decodeEvent } from '../../../projections/engine/parking.js';
+import { listParked, retryParked } from '../../../projections/engine/parked.js';
+import { type ProjectedEvent, transact } from '../../../projections/engine/projection.js';
+import { rebuild } from '../../../projections/engine/rebuild.js';
+import { records } from '../../../projections/records/projection.js';
+import type { RecordedEvent } from '../../../src/event-log/event-log.js';
+import { newStoredKey } from '../../../src/events/stored-key.js';
+import { redactData } from '../../../src/events/redacted.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
+import { newDatabase } from '../../support/open-for-tests.js';
+import { projectToHead } from '../../support/projecting.js';
+import { Random } from '../../support/random.js';
+import { seeds } from '../../support/full-size.js';
+import { recordedInOrder, sent, type Sent, sentThreat } from '../../support/upstream.js';
+
+const database = newDatabase();
+
+const day = (n: number): string => new Date(Date.UTC(2026, 0, 1) + n * 86_400_000).toISOString();
+const asset = (n: number) => ({ type: 'URL', content: `late-${n}.example` });
+const hashOf = (n: number): string => newStoredKey({ type: 'X', data: { asset: asset(n) } } as never)!.hash;
+
+const redacted = (n: number, record: object): Sent =>
+  sent('ContentRedacted' as Sent['type'], { ...record, assetHash: hashOf(n), redactedAt: day(40) });
+const threat = (n: number, updatedAt: string): Sent =>
+  sentThreat('t', { asset: asset(n), createdAt: day(0), updatedAt });
+const THREAT = { organization: 'acme', kind: 'threat', id: 't' };
+const ENTRY = { kind: 'assetStatus', id: 'c' };
+const entry = (n: number, createdAt: string, organizations: readonly string[], status = 'BLOCKED'): Sent =>
+  sent('AssetStatusChanged', {
+    changeId: 'c',
+    asset: asset(n),
+    status,
+    brandReviews: organizations.map((organization) => ({ organization, brand: 'wallet' })),
+    createdAt,
+  });
+
+/** The events after their contents were redacted: each state whose asset has a later redaction. */
+const rewritten = (events: readonly RecordedEvent[]): RecordedEvent[] =>
+  events.map((event, index) => {
+    const { assetKey } = event.metadata as { readonly assetKey?: { readonly hash: string } };
+    const isEntry = 'changeId' in (event.data as object);
+    const isRedacted = events.slice(index).some(({ type, data }) => {
+      const { kind, assetHash } = data as { readonly kind: string; readonly assetHash: string };
+      return type === 'ContentRedacted' && assetHash === assetKey?.hash && isEntry === (kind === 'assetStatus');
+    });
+    return isRedacted ? { ...event, data: redactData(event.data as never) } : event;
+  });
+
+const TABLES = ['listed_records', 'brand_records', 'reviewed_entries', 'disputes'];
+const rowsIn = async (): Promise<Record<string, unknown>> => {
+  const rows: Record<string, unknown> = {};
+  for (const table of TABLES)
+    rows[table] = (await database.pool.query(`select r::text from read.${table} r order by 1`)).rows;
+  return rows;
+};
+
+/** The log without redacted contents, of which these events are parked and then retried. */
+const retried = async (sentEvents: readonly Sent[], parks: (index: number) => boolean, order?: Random) => {
+  const events = recordedInOrder(sentEvents);
+  const ids = new Set(events.filter((_, index) => parks(index)).map(({ id }) => id));
+  const refusing: typeof records = {
+    ...records,
+    prepare: async (all) => {
+      if (all.some(({ id }) => ids.has(id))) throw new Error('not now');
+      return records.prepare(all);
+    },
+  };
+  await projectToHead(new InMemoryEventLog(events), database.pool, [refusing]);
+  const source = { pool: database.pool, log: new InMemoryEventLog(rewritten(events)) };
+  const parked = await listParked(database.pool);
+  expect(parked).toHaveLength(ids.size);
+  for (const one of order?.shuffled(parked) ?? parked) expect(await retryParked(source, records, one)).toBeUndefined();
+  const rows = await rowsIn();
+  await rebuild(source, [records]);
+  return { rows, rebuilt: await rowsIn() };
+};
+
+const filed = sent('DisputeFiled' as Sent['type'], {
+  organization: 'acme',
+  disputeId: 'dp_1',
+  asset: asset(1),
+  content: 'late-1.example',
+  verdict: { status: 'BLOCKED', source: 'own', sources: [], message: 'Blocked.' },
+  createdAt: day(1),
+});
+
+describe('A retried event leaves the rows of a rebuild', () => {
+  it.each<[string, readonly Sent[], number]>([
+    [
+      'a redaction before that of an older asset of the threat',
+      [threat(2, day(1)), threat(1, day(2)), redacted(1, THREAT), redacted(2, THREAT)],
+      2,
+    ],
+    ['a state before the redaction of its threat', [threat(1, day(1)), redacted(1, THREAT)], 0],
+    [
+      'a newer state before the redaction of its threat',
+      [threat(1, day(1)), threat(1, day(2)), redacted(1, THREAT)],
+      1,
+    ],
+    ['a dispute before its redaction', [filed, redacted(1, { organization: 'acme', kind: 'dispute', id: 'dp_1' })], 0],
+    [
+      'a redaction before that of another asset of the entry',
+      [entry(2, day(1), ['acme']), entry(1, day(2), ['acme']), redacted(1, ENTRY), redacted(2, ENTRY)],
+      2,
+    ],
+    ['a state before the redaction of its entry', [entry(1, day(1), ['acme']), redacted(1, ENTRY)], 0],
+    ['an older state with another organization', [entry(1, day(1), ['acme', 'b']), entry(2, day(2), ['b'])], 0],
+    [
+      'an older state of a deleted entry',
+      [
+        entry(1, day(1), ['acme']),
+        sent('AssetStatusChangeDeleted', { changeId: 'c', asset: asset(1), deletedAt: day(2) }),
+      ],
+      0,
+    ],
+    [
+      'an older state with the same view',
+      [entry(1, day(1), ['acme']), entry(1, day(1), ['acme', 'b']), entry(1, day(1), ['acme'])],
+      0,
+    ],
+    [
+      'a state that separates two equal views',
+      [entry(1, day(2), ['acme'], 'ALLOWED'), entry(1, day(3), ['b']), entry(1, day(4), ['acme', 'b'], 'ALLOWED')],
+      1,
+    ],
+    ['a newer state that makes the ones after it outdated', [entry(1, day(9), ['b']), entry(1, day(1), ['acme'])], 0],
+  ])('for %s', async (_, events, index) => {
+    const { rows, rebuilt } = await retried(events, (n) => n === index);
+    expect(rows).toEqual(rebuilt);
+  });
+
+  it.each(seeds(12, 300))(
+    'for any states and redactions of an entry and a threat, in any order (seed %i)',
+    async (seed) => {
+      const random = new Random(seed);
+      const n = (): number => 1 + random.int(2);
+      const events = Array.from({ length: 4 + random.int(8) }, (): Sent => {
+        const at = day(random.int(6));
+        const record = random.pick([ENTRY, THREAT]);
+        if (random.chance(0.25)) return redacted(n(), record);
+        if (record === THREAT) return threat(n(), at);
+        if (random.chance(0.1))
+          return sent('AssetStatusChangeDeleted', { changeId: 'c', asset: asset(n()), deletedAt: at });
+        return entry(
+          n(),
+          at,
+          ['acme', 'b', 'd'].filter(() => random.chance(0.6)),
+          random.pick(['BLOCKED', 'ALLOWED']),
+        );
+      });
+      const { rows, rebuilt } = await retried(events, () => random.chance(0.4), random);
+      expect(rows).toEqual(rebuilt);
+    },
+  );
+
+  it('for an entry of which more events are known than are kept, if it is not older than these', async () => {
+    const many = Array.from({ length: 90 }, (_, n) => entry(1, day(n), n % 3 === 0 ? ['acme', 'b'] : ['acme']));
+    const { rows, rebuilt } = await retried(many, (n) => n === 88);
+    expect(rows).toEqual(rebuilt);
+    const text = 'select jsonb_array_length(history -> $1) as changes from read.reviewed_entries';
+    expect((await database.pool.query(text, ['changes'])).rows).toEqual([{ changes: 64 }]);
+  });
+
+  it('in whatever order the events of an entry are applied, in batches of any size', async () => {
+    const random = new Random(7);
+    const states = Array.from({ length: 10 }, () =>
+      entry(
+        1 + random.int(2),
+        day(random.int(5)),
+        ['acme', 'b'].filter(() => random.chance(0.7)),
+        random.pick(['BLOCKED', 'ALLOWED']),
+      ),
+    );
+    const projected = rewritten(recordedInOrder([...states, redacted(1, ENTRY)])).map((event) => {
+      const result = decodeEvent(event);
+      if (result.kind !== 'read') throw new Error(`The event of the spec is ${result.kind}`);
+      return result.projected;
+    });
+    const after = async (batches: readonly (readonly ProjectedEvent[])[]): Promise<unknown> => {
+      for (const table of [...TABLES, 'recording_clock']) await database.pool.query(`delete from read.${table}`);
+      for (const batch of batches)
+        await transact(database.pool, 'read', async (transaction) =>
+          (await records.prepare(batch as never))(transaction),
+        );
+      return rowsIn();
+    };
+    const expected = await after([projected]);
+    expect(await after(projected.map((one) => [one]))).toEqual(expected);
+    for (let time = 0; time < 10; time += 1)
+      expect(await after(random.shuffled(projected).map((one) => [one]))).toEqual(expected);
+  });
+
+  it('stays parked if a redaction after it cannot be applied, or if too many events are after it', async () => {
+    const [state, redaction] = recordedInOrder([threat(1, day(1)), redacted(1, THREAT)]) as [
+      RecordedEvent,
+      RecordedEvent,
+    ];
+    let isRetry = false;
+    const refusing: typeof records = {
+      ...records,
+      prepare: async (all) => {
+        if (all.some(({ id }) => id === (isRetry ? redaction : state).id)) throw new Error('not now');
+        return records.prepare(all);
+      },
+    };
+    const log = new InMemoryEventLog([state, redaction]);
+    await projectToHead(log, database.pool, [refusing]);
+    const [parked] = await listParked(database.pool);
+    isRetry = true;
+    expect(await retryParked({ pool: database.pool, log }, refusing, parked!)).toBe(
+      `the later redaction ${redaction.id} cannot be applied: not now`,
+    );
+    expect(await rowsIn()).toMatchObject({ listed_records: [] });
+
+    let pages = 0;
+    log.readStream = async (_, from, limit) => {
+      pages += 1;
+      return Array.from({ length: limit }, (__, n) => ({ ...state, revision: from + BigInt(n) }));
+    };
+    expect(await retryParked({ pool: database.pool, log }, records, parked!)).toBe(
+      'more than 100000 events follow it in the stream threat-acme:t; a rebuild of the projection applies it',
+    );
+    expect(pages).toBe(51);
+    expect(await listParked(database.pool)).toHaveLength(1);
+    expect(await rowsIn()).toMatchObject({ listed_records: [] });
+  });
+});
