@@ -147,7 +147,8 @@ const applyAgain = async (
     const result = decodeEvent(event);
     return result.kind === 'read' && !isParked.has(event.id) ? [result.projected] : [];
   });
-  const [failed] = await applyByBisection(transaction, projection, events);
+  const recorded = projection.clock === undefined ? [] : events;
+  const [failed] = await applyByBisection(transaction, { projection, events, recorded });
   if (failed) throw new CannotRetry(`the later redaction ${failed.id} cannot be applied: ${failed.reason}`);
 };
 

@@ -196,10 +196,12 @@ const write = async (
     const stored = storedState(newestOf(history), row);
     const newest = newestOf(history);
     const isNewer = isLater(newest, stored);
-    if (isNewer) changes.newer.push(newest);
     countChanges.add(isNewer ? stored.facts : newest.facts, -1);
     if (history[0]!.position < stored.position) late.push({ history, stored });
-    else if (isNewer) changes.add(history.reduce(withState, [stored]), true);
+    else if (isNewer) {
+      changes.newer.push(newest);
+      changes.add(history.reduce(withState, [stored]), true);
+    }
   }
   await rewriteLate(late, changes, connection);
   const missing = changes.counted.flatMap(({ since }) => (instants.has(since!) ? [] : [since!]));
@@ -227,6 +229,7 @@ const rewriteLate = async (late: readonly Known[], changes: Changes, connection:
     const before: History = [...former.get(keyOf(stored))!, stored];
     const after = history.reduce(withState, before);
     if (after === before) continue;
+    if (newestOf(after) !== stored) changes.newer.push(newestOf(after));
     changes.forget(before);
     changes.add(after, false);
   }

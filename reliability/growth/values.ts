@@ -43,8 +43,11 @@ export const tables = (n: number): string => {
     insert into read.reviewed_entries select 'c' || i, 2, ${uuid}, array['acme'] ${rows};
     insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
       select 'p' || (i % 10), ${uuid}, i, 's', i, 'T', '{}', '{}', '', 0 ${rows};
-    insert into read.records select 'acme', 'threat', 'r' || i, 2, ${uuid}, '[]' ${rows};
-    insert into read.facts select 'acme', '', ${AT} + i, 2, 'URL', 'r' || i ${rows};
+    insert into read.records select 'acme', 'threat', 'r' || i, 2, ${uuid}, '[]', i ${rows};
+    insert into read.former_states select 'acme', 'threat', 'r' || i, 0, 1, ${uuid}, '[]', '{}' ${rows};
+    insert into read.facts select 'acme', '', ${AT} + i, 2, 'URL', 'r' || i, i, i % 2 ${rows};
+    insert into read.former_facts select 'acme', '', ${AT} + i, 2, 'URL', 'f' || i, i, i + 1, 1 ${rows};
+    insert into read.log_clock select i, ${AT} + i ${rows};
     insert into read.days select 'acme', '', 2, i, 5 ${rows};
     insert into read.days select 'acme', '', 1, i, 5 ${rows};
     insert into read.type_days select 'acme', '', i, 'URL', 5 ${rows};
@@ -86,8 +89,11 @@ export const tables = (n: number): string => {
 };
 
 const group = (b: Batch): unknown[] => columns(b, 'acme', number, key('g'), (i) => i + 1);
-const record = (b: Batch): unknown[] => columns(b, 'acme', 'threat', key('r'), 4, id, '[]');
+/** What counted at position 10, of a range that begins before the facts and ends with the 20th of them. */
+const PAST = [10, '{1}', '{0}', `{${AT + 20}}`, AT, 0, AT + 20];
+const record = (b: Batch): unknown[] => columns(b, 'acme', 'threat', key('r'), 4, id, '[]', number, '{}');
 const fact = (b: Batch): unknown[] => columns(b, 'acme', '', (i) => AT + i, 2, 'URL', key('r'));
+const newFact = (b: Batch): unknown[] => fact((element) => b((i) => element(i + MAX_ROWS)));
 
 /** The values of list statements: for each sample filter, of an organization and of a brand. */
 const lists = (): Record<string, Values> => {
@@ -154,6 +160,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'log-read-stream': (_, n) => ['s1', 0, n],
   'log-find': (b) => [b(id)],
   'log-head': () => [],
+  'log-await-appends': () => [],
   'ingestion-event-states': (b) => columns(b, id, 'acme', 'threat', key('r'), 'metrics'),
   'ingestion-record-states': (b) => columns(b, 'acme', 'threat', key('r')),
   'log-append': (b) => columns(b, number, key('s'), null, id, 'T', '{}', '{}'),
@@ -195,6 +202,10 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'parked-of-organization': (_, n) => ['acme', 2 ** 40, '', n],
   'parked-of-key': (_, n) => ['k', 2 ** 40, '', n],
   'metrics-count': () => [...owned, ...RANGE],
+  'metrics-moment': () => [AT + 1, 1],
+  'metrics-count-known': () => [...owned, ...RANGE, ...PAST, AT + 20],
+  'metrics-restatement': () => [...owned, ...RANGE, ...PAST, AT + 20, ...RANGE, ...PAST, AT + 20],
+  'metrics-restated-records': (_, n) => [...owned, ...PAST, 20, 2 ** 40, n],
   'metrics-comparison': () => [...owned, ...RANGE, ...RANGE],
   'metrics-timeline': () => [...owned, ...RANGE, 'month', '1 month', 0, DAY, DAY],
   'metrics-timeline-by-day': () => [...owned, ...RANGE, 'day', '1 day', 0, 3_000, 3_000],
@@ -252,8 +263,17 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'verify-columns-of-table': () => ['facts'],
   'metrics-enter-records': record,
   'metrics-update-records': record,
-  'metrics-delete-facts': fact,
-  'metrics-insert-facts': (b) => fact((element) => b((i) => element(i + MAX_ROWS))),
+  'metrics-end-facts': (b) => [...fact(b), b((i) => i + 40)],
+  'metrics-insert-facts': (b) => [...newFact(b), ...columns(b, number, 1)],
+  'metrics-insert-former-facts': (b) => [...newFact(b), ...columns(b, number, (i) => i + 1, 1)],
+  'metrics-delete-former-facts': (b) => [...fact(b), ...columns(b, number, (i) => i + 1, 1)],
+  'metrics-read-former-states': (b) => columns(b, 'acme', 'threat', key('r')),
+  'metrics-delete-former-states': (b) => columns(b, 'acme', 'threat', key('r')),
+  'metrics-insert-former-states': (b) => columns(b, 'acme', 'threat', key('r'), 4, id, '[]', (i) => i + MAX_ROWS, '{}'),
+  'metrics-read-clock': () => [],
+  'metrics-advance-clock': (b) => columns(b, (i) => i + MAX_ROWS, number),
+  'metrics-insert-clock-steps': (b) => columns(b, number, (i) => AT + i),
+  'metrics-read-instants': (b) => [b(number)],
   'metrics-add-to-days': (b) => columns(b, 'acme', '', 2, number, 1),
   'metrics-take-from-days': (b) => columns(b, 'acme', '', 2, number, 1),
   'metrics-add-to-type_days': (b) => columns(b, 'acme', '', number, 'URL', 1),

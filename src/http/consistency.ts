@@ -104,9 +104,12 @@ const preferredWaitSeconds = (prefer: string | string[] | undefined): number | u
   return seconds === undefined ? undefined : Math.min(Number(seconds), MAX_WAIT_SECONDS);
 };
 
-/** The error for a state that does not include the position of the request's token yet. */
-export const notReached = (): Unavailable =>
-  new Unavailable('The service has not reached the state of this Consistency-Token yet; try again');
+/**
+ * The error for a state that does not include a position yet.
+ * @param name what names the position
+ */
+export const notReached = (name = 'this Consistency-Token'): Unavailable =>
+  new Unavailable(`The service has not reached the state of ${name} yet; try again`);
 
 /** Holds a request with a `Consistency-Token` until the read models include the token's position. */
 @Injectable()
@@ -134,6 +137,7 @@ export class Consistency {
 
   /**
    * Waits until the checkpoints of projections have reached a position.
+   * @param name what names the position. Default: the request's token
    * @throws as `waitFor`
    */
   async waitForPosition(
@@ -141,6 +145,7 @@ export class Consistency {
     reads: readonly ProjectionName[],
     request: FastifyRequest,
     reply: FastifyReply,
+    name?: string,
   ): Promise<void> {
     const preferred = preferredWaitSeconds(request.headers['prefer']);
     if (preferred !== undefined) void reply.header('preference-applied', `wait=${preferred}`);
@@ -154,7 +159,7 @@ export class Consistency {
     const isReached = await this.waiting
       .run(ownerOf(request.caller ?? undefined), () => this.checkpoints.reached(reads, position, ms, closed.signal))
       .finally(() => reply.raw.off('close', onClose));
-    if (!isReached) throw notReached();
+    if (!isReached) throw notReached(name);
   }
 }
 

@@ -23,6 +23,9 @@ export const IsLimit = (maximum: keyof typeof UP_TO, defaultValue: number): Prop
     }),
   );
 
+/** A date-time with a zone or a token, which `KnownMoments` reads. */
+export const IsMoment = (): PropertyDecorator => IsGivenOnce();
+
 /** An opaque text from an earlier response, such as a cursor. */
 export const IsOpaqueText = (message: string): PropertyDecorator =>
   applyDecorators(IsOptional(), IsString({ message }), IsNotEmpty({ message }));
@@ -70,6 +73,11 @@ const readSpan = (text: string): Range | undefined => {
   const from = m === null ? undefined : instantOf(m);
   return from === undefined ? undefined : { from, to: date === null ? from : from + MS_PER_DAY - 1 };
 };
+
+const ZONED = /[Tt].*(?:[Zz]|[+\- ]\d\d:\d\d)$/;
+
+/** Reads a date-time with a zone, in ms. Undefined if the text is anything else. */
+export const readInstant = (text: string): number | undefined => (ZONED.test(text) ? readSpan(text)?.from : undefined);
 
 /**
  * Reads a date or date-time of a request.

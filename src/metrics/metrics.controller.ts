@@ -16,6 +16,7 @@ import {
   FalsePositives,
   FalsePositivesRequest,
   Metrics,
+  MetricsAtRequest,
   MetricsRequest,
   TakedownStatistics,
   Timeline,
@@ -26,6 +27,7 @@ import { GetFalsePositives } from './get-false-positives.js';
 import { GetMetrics } from './get-metrics.js';
 import { GetTakedownStatistics } from './get-takedown-statistics.js';
 import { GetTimeline, timelineCsv, timelineJson } from './get-timeline.js';
+import { KnownMoments } from './known-moments.js';
 import { readRange } from '../http/parameters.js';
 import { MAX_CELLS, MAX_POINTS } from './timeline-sql.js';
 
@@ -43,6 +45,7 @@ export class MetricsController {
     private readonly queries: QueryBus,
     private readonly slices: TimeSlices,
     private readonly tokens: ConsistencyTokens,
+    private readonly moments: KnownMoments,
   ) {}
 
   @Get('metrics')
@@ -51,18 +54,20 @@ export class MetricsController {
     summary: 'Get the metrics of the organization or of one of its brands',
     description:
       'Returns reports, blocked threats, watchlisted threats and takedowns, counted at the time of the request. The range ' +
-      'is exact to the millisecond; days are UTC days.',
+      'is exact to the millisecond; days are UTC days. With `knownAt`, the counts are those that were known at that time, and ' +
+      'the response has the header `Known-At` instead of a `Consistency-Token`.',
   })
   @ApiSnapshot(Metrics)
   @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`)
-  getMetrics(
+  async getMetrics(
     @Organization() organization: string,
-    @Query() { startDate, endDate, brandSlug }: MetricsRequest,
+    @Query() { startDate, endDate, brandSlug, knownAt }: MetricsAtRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    const query = new GetMetrics(organization, readRange(startDate, endDate), brandSlug, minPosition);
-    return this.send(query, reply);
+    const range = readRange(startDate, endDate);
+    const known = knownAt === undefined ? undefined : await this.moments.read('knownAt', knownAt, READS, reply);
+    return this.send(new GetMetrics(organization, range, brandSlug, minPosition, known), reply);
   }
 
   @Get('metrics/timeline')
@@ -183,10 +188,10 @@ export class MetricsController {
     make: (result: Result) => string | Promise<string> = (result) => JSON.stringify(result),
   ): Promise<string | undefined> {
     const snapshot = await this.queries.execute(query);
-    const { asOf, position } = snapshot;
+    const { asOf, position, knownAt } = snapshot;
     const content = await sharedText(snapshot, type, make);
     // Requests that share the result resume together, and writing each of their responses takes time.
     await this.slices.waitForTurn(query.organization);
-    return sendSnapshot({ type, ...content, asOf, position }, this.tokens, reply);
+    return sendSnapshot({ type, ...content, asOf, position, knownAt }, this.tokens, reply);
   }
 }

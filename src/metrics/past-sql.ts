@@ -50,16 +50,16 @@ const MAX_SPAN = 14;
 const MAX_CORRECTIONS = 10 * MAX_DAYS;
 
 /** The parameters that say which facts of a range count otherwise at a moment than now. */
-const PAST = {
+const SINCE = {
   known: 'bigint',
   lags: 'smallint[]',
   firsts: 'bigint[]',
   lasts: 'bigint[]',
   dayFrom: 'bigint',
-  dayTo: 'bigint',
   rangeFrom: 'bigint',
   rangeTo: 'bigint',
 } as const;
+const PAST = { ...SINCE, dayTo: 'bigint' } as const;
 
 type Past = Readonly<Record<keyof typeof PAST, string>>;
 
@@ -92,9 +92,9 @@ export const pastValues = ({ position, instant }: Moment, { from, to }: Range) =
     firsts: windows.map(({ first }) => first),
     lasts: windows.map(({ last }) => last),
     dayFrom: Math.max(from, day * MS_PER_DAY),
-    dayTo: Math.min(to, (day + 1) * MS_PER_DAY - 1),
     rangeFrom: from,
     rangeTo: to,
+    dayTo: Math.min(to, (day + 1) * MS_PER_DAY - 1),
   };
 };
 
@@ -298,7 +298,7 @@ interface StateThen {
 /** Lists the records with such facts, the one whose state at the later moment was stored last first. */
 export const RESTATED_RECORDS = statement(
   'metrics-restated-records',
-  { organization: 'text', brand: 'text', ...PAST, now: 'bigint', before: 'bigint', limit: 'bigint' },
+  { organization: 'text', brand: 'text', ...SINCE, now: 'bigint', before: 'bigint', limit: 'bigint' },
   {
     ...MOMENT_COLUMNS,
     records: json<
@@ -327,13 +327,13 @@ export const RESTATED_RECORDS = statement(
           first.position > ${pastAt(3).known} and coalesce(first.position >= ${afterRange(pastAt(3))}, false) as "isLate",
           past.state as then, present.state as now, l.item
         from (
-          select distinct k.owner, k.kind, f.record from (${changedFacts(pastAt(3), '$11')}
+          select distinct k.owner, k.kind, f.record from (${changedFacts(pastAt(3), '$10')}
           ) f cross join lateral (${RECORD_OF_FACT}) k
         ) r
         cross join lateral (
           select position, json_build_object('facts', counts, 'version', version) as state from (${statesOf(
             's.position, s.counts, s.version',
-            's.position <= $11',
+            's.position <= $10',
           )}
           ) states order by position desc limit 1
         ) present
@@ -348,8 +348,8 @@ export const RESTATED_RECORDS = statement(
         left join read.listed_records l on l.organization = $1 and l.id = r.record and l.kind = case r.kind
           when 'report' then ${LISTED_KIND.report} when 'threat' then ${LISTED_KIND.threat}
           when 'takedown' then ${LISTED_KIND.takedown} else ${LISTED_KIND.verdict} end
-        where present.position < $12
-        order by present.position desc limit $13
+        where present.position < $11
+        order by present.position desc limit $12
       ) listed
     ) as records`,
 );

@@ -134,3 +134,68 @@ export const naiveCount = (states: readonly State[], { organization, brand, from
       .map(([date, count]) => ({ date, count })),
   };
 };
+
+interface Counted {
+  readonly metric: string;
+  readonly type: string | null;
+  readonly at: string;
+}
+
+/**
+ * The newest state of each record that concerns the organization, as what it counts in the range, and the positions of the
+ * record's first event and of that state.
+ * @param events the events up to a position, from the beginning of the log
+ */
+export const naiveLast = (events: readonly Sent[], query: Query) => {
+  const { organization } = query;
+  const records = new Map<
+    string,
+    { kind: string; id: string; first: number; last: number; rank: State['rank']; counted: Counted[] }
+  >();
+  const concerned = new Map<string, number>();
+  const KINDS = { report: 'report', threat: 'threat', takedown: 'takedown', entry: 'verdict' } as const;
+  for (const [position, event] of events.entries()) {
+    const key = recordKey(event);
+    const isEntry = key.startsWith('entry');
+    const isOwn = isEntry
+      ? (event.data['brandReviews'] as any[] | undefined)?.some((review) => review.organization === organization)
+      : event.data['organization'] === organization;
+    if (isOwn === true && !concerned.has(key)) concerned.set(key, position);
+    const rank = rankOf(event);
+    const known = records.get(key);
+    if (known && !isLater(rank, known.rank)) continue;
+    const kind = KINDS[key.split(' ')[0] as keyof typeof KINDS];
+    const data = event.data as Record<string, any>;
+    const id = (data['reportId'] ?? data['threatId'] ?? data['takedownId'] ?? data['changeId']) as string;
+    const state = [{ type: event.type, data, rank }].filter(({ type }) => !type.endsWith('Deleted'));
+    const counts = (instant: number): boolean =>
+      total(naiveCount(state, { ...query, from: instant, to: instant }).metrics) > 0;
+    const counted: Counted[] = [];
+    for (const text of new Set([data['createdAt'], data['updatedAt']]) as Set<string | undefined>) {
+      const instant = text === undefined ? NaN : new Date(text).getTime();
+      if (!(instant >= query.from && instant <= query.to) || !counts(instant)) continue;
+      const { metrics } = naiveCount(state, { ...query, from: instant, to: instant });
+      for (const metric of [
+        'reports',
+        'newThreats',
+        'threatsWatchlisted',
+        'takedownsFiled',
+        'takedownsCompleted',
+      ] as const)
+        if (metrics[metric] > 0 && !counted.some((each) => each.metric === metric))
+          counted.push({
+            metric,
+            type: metric === 'newThreats' ? (data['asset'].type as string) : null,
+            at: new Date(instant).toISOString(),
+          });
+    }
+    records.set(key, { kind, id, first: 0, last: position, rank, counted });
+  }
+  return new Map(
+    [...records].flatMap(([key, record]) =>
+      concerned.has(key) ? [[`${record.kind} ${record.id}`, { ...record, first: concerned.get(key)! }] as const] : [],
+    ),
+  );
+};
+
+const total = (counts: Record<string, number>): number => Object.values(counts).reduce((sum, n) => sum + n, 0);

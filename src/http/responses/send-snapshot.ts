@@ -46,7 +46,7 @@ export interface AsOf<Result> {
   /** The result includes all events up to this position of the log; -1 before the first event. */
   readonly position: number;
   /** The response is about the state of the log at this instant, in ms. Absent: about the present. */
-  readonly knownAt?: number;
+  readonly knownAt?: number | undefined;
   /**
    * Instants in the result, in ms, that only reflect the time of the request. The entity tag ignores these instants.
    */

@@ -1,0 +1,259 @@
+import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type Fact, MEASURE } from '../events/facts.js';
+import { formatInstant } from '../events/instant.js';
+import { Invalid } from '../errors.js';
+import { type Range, type RequestedRange, rangeAt } from '../http/parameters.js';
+import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
+import { toMetrics, toTotals } from './get-metrics.js';
+import { MetricsQueries } from './metrics-queries.js';
+import {
+  type Cause,
+  type ChangesOfMetric,
+  type CountedAs,
+  type Metrics,
+  METRIC_NAMES,
+  type RestatedRecord,
+  type Restatement,
+  type Totals,
+} from './metrics.dto.js';
+import {
+  daysBefore,
+  type KnownCounts,
+  type Moment,
+  pastValues,
+  RESTATED_RECORDS,
+  type RestatedRow,
+  RESTATEMENT,
+  restatementValues,
+} from './past-sql.js';
+
+/** What of the metrics of a range changed between two states of the log. */
+interface Change {
+  readonly range: RequestedRange;
+  readonly from: Moment;
+  readonly to: Moment;
+}
+
+export const NOT_IN_ORDER = 'from must not be after to';
+
+/** @throws Invalid if `from` is after `to` */
+const inOrder = (change: Change): Change => {
+  if (change.from.position > change.to.position) throw new Invalid(NOT_IN_ORDER);
+  return change;
+};
+
+export class GetRestatement extends Query<AsOf<Restatement>> {
+  readonly range: RequestedRange;
+  constructor(
+    readonly organization: string,
+    readonly change: Change,
+    readonly brand: string | undefined,
+    /** The result reflects at least this position of the log. */
+    readonly minPosition?: number,
+  ) {
+    super();
+    ({ range: this.range } = inOrder(change));
+  }
+}
+
+const eachMetric = <Value>(value: (name: keyof Totals) => Value): Record<keyof Totals, Value> =>
+  Object.fromEntries(METRIC_NAMES.map((name) => [name, value(name)])) as Record<keyof Totals, Value>;
+
+/** Numbers by key, of either of two lists. */
+const bothOf = <Key extends string>(
+  key: Key,
+  then: readonly (Readonly<Record<Key, string>> & { readonly count: number })[],
+  now: typeof then,
+): (readonly [name: string, then: number, now: number])[] => {
+  const counts = new Map<string, [number, number]>();
+  for (const [index, list] of [then, now].entries())
+    for (const each of list) {
+      const pair = counts.get(each[key]) ?? [0, 0];
+      pair[index as 0 | 1] = each.count;
+      counts.set(each[key], pair);
+    }
+  return [...counts]
+    .flatMap(([name, [before, after]]) => (before === after ? [] : [[name, before, after] as const]))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+};
+
+type ChangeCount = readonly [measure: number, type: string, isLate: boolean, added: number, removed: number];
+
+const changesOf = (counts: readonly ChangeCount[]): Restatement['changes'] => {
+  const sum = (isLate: boolean, index: 3 | 4, matches: (measure: number, type: string) => boolean): number =>
+    counts.reduce(
+      (total, count) => (count[2] === isLate && matches(count[0], count[1]) ? total + count[index] : total),
+      0,
+    );
+  const totals = (isLate: boolean, index: 3 | 4): Totals =>
+    toTotals(
+      (measure) => sum(isLate, index, (other) => other === measure),
+      (type) => sum(isLate, index, (measure, other) => measure === MEASURE.threat && other === type),
+      sum(isLate, index, (measure) => measure === MEASURE.threat),
+    );
+  const [lateAdded, lateRemoved, added, removed] = [
+    totals(true, 3),
+    totals(true, 4),
+    totals(false, 3),
+    totals(false, 4),
+  ];
+  const types = [...new Set(counts.flatMap(([measure, type]) => (measure === MEASURE.threat ? [type] : [])))].sort();
+  const changesIn = (matches: (measure: number, type: string) => boolean): ChangesOfMetric => ({
+    late: { added: sum(true, 3, matches), removed: sum(true, 4, matches) },
+    corrected: { added: sum(false, 3, matches), removed: sum(false, 4, matches) },
+  });
+  return {
+    metrics: eachMetric((name) => ({
+      late: { added: lateAdded[name], removed: lateRemoved[name] },
+      corrected: { added: added[name], removed: removed[name] },
+    })),
+    blockedByType: types.map((type) => ({
+      type,
+      ...changesIn((measure, other) => measure === MEASURE.threat && other === type),
+    })),
+  };
+};
+
+@QueryHandler(GetRestatement)
+export class GetRestatementHandler implements IQueryHandler<GetRestatement> {
+  constructor(private readonly queries: MetricsQueries) {}
+
+  /**
+   * @throws as `MetricsQueries.run`
+   * @throws Unprocessable if the range has too many days or asset types with a threat
+   */
+  execute(query: GetRestatement): Promise<AsOf<Restatement>> {
+    const { organization, brand, change } = query;
+    const { from, to } = change;
+    const range = rangeAt(change.range, from.instant);
+    return this.queries.run(query, async (pool) => {
+      const values = restatementValues(organization, brand ?? '', range, from, to);
+      const [row] = await RESTATEMENT.run(pool, values);
+      const metricsAt = (counts: KnownCounts, moment: Moment): Metrics =>
+        toMetrics(counts, daysBefore(range, moment), counts.corrections);
+      const [then, now] = [metricsAt(row!.then, from), metricsAt(row!.now, to)];
+      const result: Restatement = {
+        then,
+        now,
+        difference: {
+          metrics: eachMetric((name) => now.metrics[name] - then.metrics[name]),
+          blockedByType: bothOf('type', then.blockedByType, now.blockedByType).map(([type, before, after]) => ({
+            type,
+            count: after - before,
+          })),
+        },
+        days: bothOf('date', then.blockedByDay, now.blockedByDay).map(([date, before, after]) => ({
+          date,
+          then: before,
+          now: after,
+        })),
+        changes: changesOf(row!.changes),
+      };
+      return { result, ...momentOf(row!), knownAt: to.instant };
+    });
+  }
+}
+
+export interface RestatedPage {
+  readonly items: readonly RestatedRecord[];
+  /** The position of the last record. Undefined: this is the last page. */
+  readonly next: number | undefined;
+}
+
+/** A page of the records that count otherwise now than then, the one that changed last first. */
+export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
+  readonly range: RequestedRange;
+  constructor(
+    readonly organization: string,
+    readonly change: Change,
+    readonly brand: string | undefined,
+    readonly limit: number,
+    /** The position of the last record of the page before. Undefined: this is the first page. */
+    readonly before: number | undefined,
+    readonly minPosition?: number,
+  ) {
+    super();
+    ({ range: this.range } = inOrder(change));
+  }
+}
+
+const METRIC_OF: Readonly<Record<number, CountedAs['metric']>> = {
+  [MEASURE.report]: 'reports',
+  [MEASURE.threat]: 'newThreats',
+  [MEASURE.threatWatchlisted]: 'threatsWatchlisted',
+  [MEASURE.takedownFiled]: 'takedownsFiled',
+  [MEASURE.takedownCompleted]: 'takedownsCompleted',
+};
+
+const KIND_OF = { report: 'report', threat: 'threat', takedown: 'takedown', assetStatus: 'verdict' } as const;
+
+/** The metrics, and asset types and instants, of facts as texts, in order. */
+const valuesOf = (facts: readonly Fact[], index: 2 | 3 | 4): string =>
+  facts
+    .map((fact) => fact[index])
+    .sort()
+    .join('\n');
+
+/** @param then undefined: the record was not stored. The facts of both states are those of the organization */
+const causeOf = (then: readonly Fact[] | undefined, now: readonly Fact[], isDeleted: boolean, brand: string): Cause => {
+  if (then === undefined) return 'new';
+  if (isDeleted) return 'deleted';
+  const [before, after] = [then, now].map((facts) => facts.filter(([, each]) => each === brand)) as [Fact[], Fact[]];
+  if ((before.length === 0) !== (after.length === 0) && then.length > 0 && now.length > 0) return 'brand';
+  if (valuesOf(before, 3) !== valuesOf(after, 3)) return 'status';
+  return valuesOf(before, 4) === valuesOf(after, 4) ? 'moved' : 'type';
+};
+
+const toRecord = (row: RestatedRow, organization: string, brand: string, { from, to }: Range): RestatedRecord => {
+  const { kind, id, isNew, isLate, item, changedAt } = row;
+  const ownFacts = (facts: readonly Fact[]): readonly Fact[] => facts.filter(([owner]) => owner === organization);
+  const then = isNew || row.then === null ? undefined : ownFacts(row.then.facts);
+  const now = ownFacts(row.now.facts);
+  const counted = (facts: readonly Fact[]): CountedAs[] =>
+    facts
+      .filter(([, each, at]) => each === brand && at >= from && at <= to)
+      .map(([, , at, measure, type]) => ({
+        metric: METRIC_OF[measure]!,
+        type: type === '' ? null : type,
+        at: formatInstant(at),
+      }));
+  const { asset } = (item === null ? {} : JSON.parse(item)) as Pick<RestatedRecord, 'asset'>;
+  return {
+    kind: KIND_OF[kind],
+    id,
+    ...(asset && { asset }),
+    then: counted(then ?? []),
+    now: counted(now),
+    // The version of a deletion is odd.
+    cause: causeOf(then, now, row.now.version % 2 === 1, brand),
+    late: isLate,
+    changedAt: formatInstant(changedAt),
+  };
+};
+
+@QueryHandler(ListRestatedRecords)
+export class ListRestatedRecordsHandler implements IQueryHandler<ListRestatedRecords> {
+  constructor(private readonly queries: MetricsQueries) {}
+
+  /** @throws as `MetricsQueries.run` */
+  execute(query: ListRestatedRecords): Promise<AsOf<RestatedPage>> {
+    const { organization, change, before = Number.MAX_SAFE_INTEGER } = query;
+    const brand = query.brand ?? '';
+    const range = rangeAt(change.range, change.from.instant);
+    return this.queries.run(query, async (pool) => {
+      const [row] = await RESTATED_RECORDS.run(pool, {
+        organization,
+        brand,
+        ...pastValues(change.from, range),
+        now: change.to.position,
+        before,
+        limit: query.limit + 1,
+      });
+      const { records } = row!;
+      const shown = records.slice(0, query.limit);
+      const items = shown.map((each) => toRecord(each, organization, brand, range));
+      const next = records.length > shown.length ? shown.at(-1)!.position : undefined;
+      return { result: { items, next }, ...momentOf(row!), knownAt: change.to.instant };
+    });
+  }
+}

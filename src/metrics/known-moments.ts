@@ -1,0 +1,100 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { Gone, Invalid, Unavailable } from '../errors.js';
+import { EventLog } from '../event-log/event-log.js';
+import { readInstant } from '../http/parameters.js';
+import { Consistency, ConsistencyTokens } from '../http/consistency.js';
+import { DatabaseClock, databaseTime } from '../postgres/clock.js';
+import { asUnavailable } from '../postgres/transient-errors.js';
+import type { ProjectionName } from '../read-models/checkpoints.js';
+import { MetricsPool } from '../read-models/pools.js';
+import type { RowOf } from '../postgres/statement.js';
+import { type Moment, READ_MOMENT } from './past-sql.js';
+
+/** The first version of the projection `metrics` that knows since when facts count. */
+const FIRST_VERSION = 2;
+const RETRY_AFTER_SECONDS = 5;
+
+/** Reads which states of the log a request is about, and waits until the read models include these states. */
+@Injectable()
+export class KnownMoments {
+  constructor(
+    private readonly pool: MetricsPool,
+    private readonly log: EventLog,
+    private readonly tokens: ConsistencyTokens,
+    private readonly consistency: Consistency,
+    private readonly clock: DatabaseClock = new DatabaseClock(),
+  ) {}
+
+  /**
+   * Reads a parameter that is an instant or a `Consistency-Token`.
+   * @param reads the projections that the route reads
+   * @throws Invalid, naming the parameter, if it is neither, or an instant that has not passed yet
+   * @throws Gone if the token is from another log
+   * @throws Unavailable if the read models do not reach the state in time, or were filled by an earlier version
+   */
+  async read(name: string, value: string, reads: readonly ProjectionName[], reply: FastifyReply): Promise<Moment> {
+    const wait = (position: bigint): Promise<void> =>
+      this.consistency.waitForPosition(position, reads, reply.request, reply, name).catch((error: unknown) => {
+        throw error instanceof Gone ? gone(name) : error;
+      });
+    const instant = readInstant(value);
+    if (instant !== undefined) return this.atInstant(name, instant, wait);
+    const position = await this.readToken(name, value);
+    await wait(position);
+    const row = await this.moment(0, position);
+    return { position: Number(position), instant: row.instant ?? 0 };
+  }
+
+  /** Returns the present state, as the read models have it. */
+  async present(): Promise<Moment> {
+    const { head } = await this.moment(0, -1n);
+    const position = head ?? -1;
+    return { position, instant: (await this.moment(0, BigInt(position))).instant ?? 0 };
+  }
+
+  /**
+   * An event that was stored after the instant ends what was known then. Without such an event, the log must have stored
+   * everything that it has given an earlier time.
+   */
+  private async atInstant(name: string, instant: number, wait: (position: bigint) => Promise<void>): Promise<Moment> {
+    if (instant >= this.clock.now() && instant >= (await databaseTime(this.pool).catch(asThrown)))
+      throw new Invalid(`${name} must be in the past`);
+    const { next } = await this.moment(instant, -1n);
+    if (next !== null) return { position: next - 1, instant };
+    await this.log.settled();
+    const head = await this.log.forSubscriptions.head();
+    await wait(head);
+    const later = await this.moment(instant, -1n);
+    return { position: later.next === null ? Number(head) : later.next - 1, instant };
+  }
+
+  private async readToken(name: string, value: string): Promise<bigint> {
+    try {
+      return await this.tokens.read(value);
+    } catch (error) {
+      if (error instanceof Gone) throw gone(name);
+      if (!(error instanceof Invalid)) throw error;
+      throw new Invalid(
+        `${name} must be a date-time with a zone, such as 2026-03-01T00:00:00Z, or the Consistency-Token of an earlier response`,
+      );
+    }
+  }
+
+  private async moment(instant: number, position: bigint): Promise<RowOf<typeof READ_MOMENT>> {
+    const [row] = await READ_MOMENT.run(this.pool, { instant, position }).catch(asThrown);
+    if (row!.version !== null && row!.version < FIRST_VERSION)
+      throw new Unavailable(
+        'The metrics are being rebuilt, so the service does not know yet what it knew in the past',
+        RETRY_AFTER_SECONDS,
+      );
+    return row!;
+  }
+}
+
+const gone = (name: string): Gone =>
+  new Gone(`${name} is a Consistency-Token of another log, or of a state that was lost`);
+
+const asThrown = (error: unknown): never => {
+  throw asUnavailable(error);
+};

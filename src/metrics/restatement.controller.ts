@@ -1,0 +1,211 @@
+import { Controller, Get, Query, Res } from '@nestjs/common';
+import { QueryBus } from '@nestjs/cqrs';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { Invalid, Unprocessable } from '../errors.js';
+import { EventLog } from '../event-log/event-log.js';
+import { Access } from '../http/access/access.js';
+import { Organization } from '../http/access/caller.js';
+import { ConsistencyTokens, MinPosition } from '../http/consistency.js';
+import { ApiFailure } from '../http/errors/error-body.dto.js';
+import { readInstant, readRange } from '../http/parameters.js';
+import { preferredType } from '../http/responses/accept.js';
+import { PageCursors } from '../http/responses/page-cursor.js';
+import {
+  ApiSnapshot,
+  type AsOf,
+  CSV,
+  csvLine,
+  entityTag,
+  JSON_TYPE,
+  sendSnapshot,
+} from '../http/responses/send-snapshot.js';
+import { limit as declareLimit } from '../limits.js';
+import { MAX_DAYS, MAX_TYPES } from './count-sql.js';
+import { GetRestatement, ListRestatedRecords, NOT_IN_ORDER, type RestatedPage } from './get-restatement.js';
+import { KnownMoments } from './known-moments.js';
+import {
+  type CountedAs,
+  DEFAULT_RESTATED,
+  INVALID_RESTATEMENT_CURSOR,
+  type RestatedRecord,
+  RestatedRecords,
+  RestatedRecordsRequest,
+  Restatement,
+  RestatementRequest,
+} from './metrics.dto.js';
+import type { Moment } from './past-sql.js';
+
+const READS = ['metrics', 'brands-and-flags'] as const;
+/** The list shows assets as the lists do. */
+const RECORDS_READ = [...READS, 'records'] as const;
+const MAX_ROWS = declareLimit('restated records in a table', 10_000, 'rows', 'request', '422');
+
+/** The content of a cursor: the later state, and the position of the last record. */
+type CursorPosition = readonly [to: number, toInstant: number, before: number];
+const CURSOR_SHAPE: CursorPosition = [0, 0, 0];
+
+const HEADER = ['kind', 'id', 'asset.type', 'asset.content', 'cause', 'late', 'changedAt', 'then', 'now'];
+const countedAs = (counted: readonly CountedAs[]): string =>
+  counted.map(({ metric, type, at }) => [metric, ...(type === null ? [] : [type]), at].join(' ')).join('; ');
+const lineOf = ({ kind, id, asset, cause, late, changedAt, then, now }: RestatedRecord): string =>
+  csvLine([
+    kind,
+    id,
+    asset?.type ?? '',
+    asset?.content ?? '',
+    cause,
+    `${late}`,
+    changedAt,
+    countedAs(then),
+    countedAs(now),
+  ]);
+const CSV_EXAMPLE =
+  csvLine(HEADER) +
+  csvLine([
+    'report',
+    'report-2041',
+    '',
+    '',
+    'new',
+    'true',
+    '2026-03-02T08:00:00.000Z',
+    '',
+    'reports 2026-02-14T09:30:00.000Z',
+  ]);
+
+/** Instants are compared as such, because nothing may have been stored between them. @throws Invalid */
+const requireOrder = ({ from, to }: RestatementRequest): void => {
+  const [first, last] = [readInstant(from), readInstant(to ?? '')];
+  if (first !== undefined && last !== undefined && first > last) throw new Invalid(NOT_IN_ORDER);
+};
+
+@ApiTags('Metrics')
+@Controller('v2/organization/metrics')
+export class RestatementController {
+  constructor(
+    private readonly queries: QueryBus,
+    private readonly tokens: ConsistencyTokens,
+    private readonly moments: KnownMoments,
+    private readonly log: EventLog,
+  ) {}
+
+  @Get('restatement')
+  @Access({ scope: 'read', reads: READS })
+  @ApiOperation({
+    summary: 'Compare the metrics of a range as known then and now',
+    description:
+      'Explains why a number differs from the one that was reported earlier: the metrics of one range according to two states ' +
+      'of the service, their difference, and what was stored late or corrected between them. The header `Known-At` names the ' +
+      'later state.',
+  })
+  @ApiSnapshot(Restatement)
+  @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`)
+  async getRestatement(
+    @Organization() organization: string,
+    @Query() request: RestatementRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
+  ): Promise<string | undefined> {
+    const { startDate, endDate, brandSlug } = request;
+    const range = readRange(startDate, endDate);
+    requireOrder(request);
+    const from = await this.moments.read('from', request.from, READS, reply);
+    const to = await this.readTo(request, READS, reply);
+    const query = new GetRestatement(organization, { range, from, to }, brandSlug, minPosition);
+    const { result, ...moment } = await this.queries.execute(query);
+    const text = JSON.stringify(result);
+    return sendSnapshot({ type: JSON_TYPE, text, tag: entityTag(text), ...moment }, this.tokens, reply);
+  }
+
+  @Get('restatement/records')
+  @Access({ scope: 'read', reads: RECORDS_READ })
+  @ApiOperation({
+    summary: 'List the records that count otherwise now than then',
+    description:
+      'Lists the records behind a restatement, the one that changed last first. A record that has changed there and back is ' +
+      'not listed. All pages are about the same later state. With `Accept: text/csv` the response is the table of ' +
+      '`metrics/restatement/records.csv`.',
+  })
+  @ApiSnapshot(RestatedRecords)
+  async listRecords(
+    @Organization() organization: string,
+    @Query() request: RestatedRecordsRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
+  ): Promise<string | undefined> {
+    void reply.header('vary', 'X-API-KEY, Accept');
+    if (preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
+      return this.sendTable(organization, request, reply, minPosition);
+    const { limit, cursor, ...parameters } = request;
+    const cursors = new PageCursors(await this.log.id(), 'restated records', INVALID_RESTATEMENT_CURSOR);
+    const scope = { organization, ...parameters };
+    const place = cursor === undefined ? undefined : cursors.read(scope, cursor, CURSOR_SHAPE);
+    const to = place && { position: place[0], instant: place[1] };
+    const page = { limit: Number(limit ?? DEFAULT_RESTATED), before: place?.[2], to };
+    const { result, knownTo, ...moment } = await this.readPage(organization, request, page, reply, minPosition);
+    const { items, next } = result;
+    const body = JSON.stringify({ items });
+    const nextCursor = next === undefined ? undefined : cursors.write(scope, [knownTo.position, knownTo.instant, next]);
+    const text = JSON.stringify({ items, nextCursor });
+    // Two cursors for one place differ.
+    const tag = entityTag(`${body}${next ?? ''}`);
+    return sendSnapshot({ type: JSON_TYPE, text, tag, ...moment }, this.tokens, reply);
+  }
+
+  @Get('restatement/records.csv')
+  @Access({ scope: 'read', reads: RECORDS_READ })
+  @ApiOperation({
+    summary: 'Export the records that count otherwise now than then as a table',
+    description: `The response is RFC 4180 CSV, with one line per record and at most ${MAX_ROWS} lines.`,
+  })
+  @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE })
+  @ApiFailure(422, `The table would have more than ${MAX_ROWS} lines.`)
+  table(
+    @Organization() organization: string,
+    @Query() request: RestatementRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @MinPosition() minPosition?: number,
+  ): Promise<string | undefined> {
+    return this.sendTable(organization, request, reply, minPosition);
+  }
+
+  private async sendTable(
+    organization: string,
+    request: RestatementRequest,
+    reply: FastifyReply,
+    minPosition: number | undefined,
+  ): Promise<string | undefined> {
+    const page = { limit: MAX_ROWS, before: undefined, to: undefined };
+    const { result, ...moment } = await this.readPage(organization, request, page, reply, minPosition);
+    if (result.next !== undefined)
+      throw new Unprocessable(`A table has at most ${MAX_ROWS} rows; request a shorter range, or pages of JSON`);
+    const text = csvLine(HEADER) + result.items.map(lineOf).join('');
+    return sendSnapshot({ type: CSV, text, tag: entityTag(text), ...moment }, this.tokens, reply);
+  }
+
+  private async readPage(
+    organization: string,
+    request: RestatementRequest,
+    page: { readonly limit: number; readonly before: number | undefined; readonly to: Moment | undefined },
+    reply: FastifyReply,
+    minPosition: number | undefined,
+  ): Promise<AsOf<RestatedPage> & { readonly knownTo: Moment }> {
+    const { startDate, endDate, brandSlug } = request;
+    const range = readRange(startDate, endDate);
+    requireOrder(request);
+    const from = await this.moments.read('from', request.from, RECORDS_READ, reply);
+    const knownTo = page.to ?? (await this.readTo(request, RECORDS_READ, reply));
+    const change = { range, from, to: knownTo };
+    const query = new ListRestatedRecords(organization, change, brandSlug, page.limit, page.before, minPosition);
+    return { ...(await this.queries.execute(query)), knownTo };
+  }
+
+  private readTo(
+    { to }: RestatementRequest,
+    reads: typeof READS | typeof RECORDS_READ,
+    reply: FastifyReply,
+  ): Promise<Moment> {
+    return to === undefined ? this.moments.present() : this.moments.read('to', to, reads, reply);
+  }
+}
