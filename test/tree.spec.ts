@@ -46,7 +46,6 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'http/unread-docs-responses.spec.ts': 'clients that request the API reference and disconnect',
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/fairness.spec.ts': 'requests of many organizations on one event loop',
-  'projections/metrics-statements.spec.ts': 'plans and effects of the statements of a batch',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };
 
