@@ -1,4 +1,5 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
+import { FIRST_VERSION_WITH_DAYS_AND_OBJECTS } from '../../read-models/checkpoints.js';
 import { EVENT_AT_POSITION, PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from '../feed/feed-elements.js';
 import type { ObjectRow } from './objects.js';
 
@@ -9,8 +10,6 @@ const MAX_BYTES = 4 * 1024 * 1024;
 const OBJECT_BYTES = "(700 + 2 * (octet_length(id) + octet_length(coalesce(item, ''))))";
 /** How long the last millisecond of the log is held back, in which an append may still be committing. */
 const HELD_MS = 200;
-/** The first version of the projection `records` that writes the columns of TAXII. */
-const FIRST_VERSION_WITH_OBJECTS = 4_002;
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
@@ -85,14 +84,14 @@ const nextOf = (name: string, condition: string) => {
     select json_build_object(
       'asOf', (select as_of from h),
       'upTo', (select position from h),
-      'isWhole', (select version >= ${FIRST_VERSION_WITH_OBJECTS} from h),
+      'isWhole', (select version >= ${FIRST_VERSION_WITH_DAYS_AND_OBJECTS} from h),
       'heldAt', (select held_at from h),
       'heldFrom', (select held_from from h),
       'hasMore', exists (
         select from read.listed_records r where ${wanted} and (r.added_at, r.position) >
           (select p.added_at, p.position from page p order by p.added_at desc, p.position desc limit 1)
       ),
-      'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and ${condition}),
+      'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and r.object_id = any($6::uuid[])),
       ${PARKED_MARKS},
       'parkedToLast', coalesce((
         select bit_xor(uuid_hash(event_id)) from (${parkedWhere('position <= (select max(position) from page)')}

@@ -56,6 +56,7 @@ const instantOf = (name: string, text: string): number => {
   return at;
 };
 
+const MALFORMED = 'next must be the next of a response of this collection';
 const VERSION_NAMES = new Set(['first', 'last', 'all']);
 
 /**
@@ -68,6 +69,8 @@ export const readRequest = (query: Readonly<Record<string, unknown>>, objectId?:
   if (limit !== undefined && !/^0*[1-9]\d*$/.test(limit)) throw invalid('limit', 'must be a whole number from 1');
   const asked = { limit: limit === undefined ? undefined : Math.min(Number(limit), MAX_LIMIT) };
   const next = textOf(query, 'next');
+  // An object has one version, so no response about one object has a `next`.
+  if (next !== undefined && objectId !== undefined) throw new Invalid(MALFORMED);
   // `next` contains the whole query, so what is beside it is ignored.
   if (next !== undefined) return { ...asked, next, addedAfter: null, ids: null, versions: null };
   const addedAfterText = textOf(query, 'added_after');
@@ -122,7 +125,6 @@ export class ReadObjects extends Query<AsOf<ObjectsPage>> {
   }
 }
 
-const MALFORMED = 'next must be the next of a response of this collection';
 const FOREIGN = 'next is from another log, or from before a restore; start again without next';
 
 /** Where a page begins: after an object, or after a date. The last text is the id of the event of that object. */
