@@ -183,21 +183,20 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
     const key = JSON.stringify(['taxii', parameters, start?.[2], start?.[5], minPosition]);
     for (const until = performance.now() + WAIT_MS; ; await pause(POLL_MS)) {
       const { moment, objects } = await this.queries.run(organization, key, read, minPosition);
-      const { asOf, upTo, heldFrom, heldAt, hasMore, isFound, parkedToLast } = moment;
+      const { asOf, upTo, heldFrom, heldAt, hasMore, isFound, last } = moment;
       if (heldFrom !== null && minPosition !== undefined && heldFrom <= minPosition) {
         if (performance.now() > until) throw notReached();
         continue;
       }
       const rows = objects?.split('\n').map(parseObject) ?? [];
-      const last = rows.at(-1);
-      if (last === undefined || !hasMore) {
+      if (last === null || !hasMore) {
         const complete = momentOf({ asOf, position: upTo });
         if (heldAt === null) return { result: { rows, next: undefined, isFound }, ...complete };
         const held = { asOf: Math.min(complete.asOf, heldAt), position: Math.min(complete.position, heldFrom! - 1) };
         return { result: { rows, next: undefined, isFound }, ...held };
       }
       const rest = JSON.stringify({ addedAfter: null, ids, versions } satisfies Wanted);
-      const end: Start = [last.addedAt, last.position, parkedToLast, limit, rest, last.eventId.slice(0, 8)];
+      const end: Start = [last.addedAt, last.position, last.parked, limit, rest, last.eventId.slice(0, 8)];
       const next = `${mark}.${cursors.write(scope, end)}`;
       return { result: { rows, next, isFound }, asOf: Math.min(asOf ?? 0, last.storedAt), position: last.position };
     }

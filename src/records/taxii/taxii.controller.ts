@@ -53,16 +53,15 @@ const bodyOf = (example: object) => ({
 
 const AT = parseInstant('2026-03-01T12:01:00.250Z')!;
 const EXAMPLE: ObjectRow = {
-  position: 1,
-  storedAt: AT,
-  eventId: '5c1f7f7e-2d0e-5f2b-8a53-8f3e8a0e7d10',
   addedAt: AT,
   firstRecordedAt: AT,
   objectId: '1b3a4b25-8f43-5d5c-9d3e-0d5b6f0f6a11',
   id: 'threat-7021',
-  createdAt: parseInstant('2026-03-01T12:00:00.000Z')!,
-  status: 'BLOCKED',
-  item: JSON.stringify({ asset: { type: 'URL', content: 'polkadot-dot.info' } }),
+  item: JSON.stringify({
+    asset: { type: 'URL', content: 'polkadot-dot.info' },
+    status: 'BLOCKED',
+    createdAt: '2026-03-01T12:00:00.000Z',
+  }),
 };
 
 const PARAMETERS: Readonly<Record<string, string>> = {
