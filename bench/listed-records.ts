@@ -53,11 +53,13 @@ const fill = async (pool: Pool, records: number, logId: string): Promise<void> =
          added_at, object_id, item)
        select $1, ${LISTED_KIND.threat}, 'threat-' || n, at, ${eventId}, n, at, at, status, type, md5((n % 100000)::text)::uuid, at,
          at, case status when 'BLOCKED' then md5('object ' || n)::uuid end,
-         '{"id":"threat-' || n || '","asset":{"type":"' || type || '","content":"https://site-' || n || '.example/login"}' ||
+         '{"id":"threat-' || n || '","asset":{"type":"' || type || '","content":"' || content || '"}' ||
          ',"status":"' || status || '","createdAt":"' || instant || '","updatedAt":"' || instant || '"}'
        from (
          select n, at, (array['BLOCKED', 'APPROVED', 'PENDING', 'WATCHLISTED'])[1 + n % 4] as status,
            (array['URL', 'PAGE', 'TWITTER'])[1 + n % 3] as type,
+          (array['site-' || n || '.example', 'https://site-' || n || '.example/login', 'https://x.com/site_' || n])[1 + n % 3]
+            as content,
            to_char(to_timestamp(at / 1000.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as instant
          from (select n, $2::bigint + n * $3::bigint / $4::bigint as at from generate_series(1, $4::bigint) n) numbered
        ) drawn`,

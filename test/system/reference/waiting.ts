@@ -184,7 +184,7 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       what: 'tables of the records that are filled for the first time',
       limit: () => 'per process, until they include all earlier events',
       file: BACKFILL,
-      routes: 'lists, feed and CSV of records',
+      routes: 'lists, feed and CSV of records; objects, manifest and versions of TAXII',
       answer: () =>
         refused(
           503,
@@ -196,8 +196,15 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
     {
       what: 'lists of records',
       limit: (sources) => concurrency(sources, RECORDS, 'concurrency'),
-      routes: '`…/threats`, `…/takedowns`, `…/reports`, one record',
+      routes: '`…/threats`, `…/takedowns`, `…/reports`, one record; objects, manifest and versions of TAXII',
       answer: queue,
+    },
+    {
+      what: 'the end of the last millisecond of the log, with a token',
+      limit: (sources) => sources.duration('src/records/taxii/read-objects.ts', 'WAIT_MS'),
+      routes: 'objects, manifest and versions of TAXII',
+      answer: () =>
+        refused(503, 1, 'src/http/consistency.ts', 'The service has not reached the state of this Consistency-Token'),
     },
     {
       what: 'queries of the feed',
