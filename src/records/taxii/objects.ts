@@ -76,12 +76,8 @@ const host = (asset: Asset): Observed | undefined => {
   if (version !== 0) return [`ipv${version}-addr:value`, name];
   return ASCII_HOST.test(name) ? ['domain-name:value', name] : undefined;
 };
-/** A host with a path that needs no further reading. */
-const PLAIN_LINK = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9](?:\/[\w./~-]*)?$/;
 const link = (text: string | undefined): Observed | undefined =>
-  text !== undefined && (PLAIN_LINK.test(text) || readUrl(`https://${text}`) !== undefined)
-    ? ['url:value', `https://${text}`]
-    : undefined;
+  text !== undefined && readUrl(`https://${text}`) !== undefined ? ['url:value', `https://${text}`] : undefined;
 
 /** How the assets of each type are named in a pattern. Any other type, and what cannot be named so, is an `x-asset`. */
 const OBSERVED: Readonly<Record<string, (asset: Asset) => Observed | undefined>> = {
