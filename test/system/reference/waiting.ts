@@ -37,6 +37,7 @@ const ROUTES: readonly (readonly [file: RegExp, routes: string])[] = [
     /records\/record-queries/,
     '`…/threats`, `…/takedowns`, `…/reports`, one record; `GET …/feed`; objects, manifest and versions of TAXII',
   ],
+  [/records\/taxii/, 'objects, manifest and versions of TAXII'],
   [/records\/export/, '`….csv` of records'],
   [/asset-check\/check-assets/, '`…/disputes…`'],
   [/asset-check\//, '`/v2/asset/check…`'],
