@@ -33,7 +33,11 @@ const ROUTES: readonly (readonly [file: RegExp, routes: string])[] = [
   ],
   [/read-models\/pools|postgres\/pool/, 'all that read tables'],
   [/metrics\//, '`…/metrics…`, `…/takedowns/statistics`'],
-  [/records\/record-queries/, '`…/threats`, `…/takedowns`, `…/reports`, one record; `GET …/feed`'],
+  [
+    /records\/record-queries/,
+    '`…/threats`, `…/takedowns`, `…/reports`, one record; `GET …/feed`; objects, manifest and versions of TAXII',
+  ],
+  [/records\/taxii/, 'objects, manifest and versions of TAXII'],
   [/records\/export/, '`….csv` of records'],
   [/asset-check\/check-assets/, '`…/disputes…`'],
   [/asset-check\//, '`/v2/asset/check…`'],
