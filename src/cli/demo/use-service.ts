@@ -5,8 +5,9 @@ import type { AddressInfo } from 'node:net';
 import type { Pool } from 'pg';
 import type { EventLog } from '../../event-log/event-log.js';
 import { formatInstant } from '../../events/instant.js';
+import type { Webhook } from '../../events/types/organizations.js';
 import { say } from '../../runtime/terminal.js';
-import { listAllWebhooks } from '../../webhooks/list-webhooks.js';
+import { loadWebhooks } from '../../webhooks/load-webhooks.js';
 import { WebhookCommands } from '../../webhooks/webhook-commands.js';
 import { operatorName } from '../session.js';
 import type { Keys } from './header-files.js';
@@ -198,11 +199,12 @@ export class DemoWebhook {
 
 /** Deletes the webhooks of all demos, including running demos. @returns how many were deleted */
 export const deleteDemoWebhooks = async (log: EventLog, pool: Pool): Promise<number> => {
-  const found = (await listAllWebhooks(pool, ORGANIZATION)).filter(
-    ({ url }) => url.startsWith(`http://${LOOPBACK}:`) && url.endsWith(RECEIVER_PATH),
-  );
+  const { byId } = await loadWebhooks(pool, log, ORGANIZATION);
+  const isLeft = ({ url, state }: Webhook): boolean =>
+    state !== 'DELETED' && url.startsWith(`http://${LOOPBACK}:`) && url.endsWith(RECEIVER_PATH);
+  const left = [...byId.values()].filter(isLeft);
   const commands = new WebhookCommands(log, pool);
-  for (const { id } of found)
-    await commands.execute({ type: 'Delete', organization: ORGANIZATION, webhookId: id }, { operator: operatorName() });
-  return found.length;
+  for (const { webhookId } of left)
+    await commands.execute({ type: 'Delete', organization: ORGANIZATION, webhookId }, { operator: operatorName() });
+  return left.length;
 };
