@@ -14,7 +14,7 @@ import { SIGNALS, FAILED, type OutputOptions, prints, type Result, count, Progre
 import { curlLines } from './calls.js';
 import { deleteKeyHeaders } from './header-files.js';
 import { DemoKeys, revokeDemoKeys } from './keys.js';
-import { deleteDemoWebhooks, DemoWebhook, LOOPBACK, useService, WAIT_SECONDS } from './use-service.js';
+import { deleteDemoWebhooks, DemoWebhook, LOOPBACK, useService, WAIT_SECONDS } from './disputes-and-webhook.js';
 import { masterKeyFile } from '../../webhooks/secrets.js';
 import { withLog } from '../session.js';
 import { Service, stopOnSignals } from '../start.js';

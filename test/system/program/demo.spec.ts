@@ -188,7 +188,11 @@ describe('The demo', () => {
       expect.arrayContaining([
         expect.objectContaining({ content: 'polkadot-dot.info', status: 'OPEN' }),
         expect.objectContaining({ content: 'https://x.com/AcalaNetworks', status: 'REJECTED' }),
-        expect.objectContaining({ content: 'checkmy-wallet.com', status: 'ACCEPTED' }),
+        expect.objectContaining({
+          content: 'checkmy-wallet.com',
+          status: 'ACCEPTED',
+          verdictNow: expect.objectContaining({ status: 'ALLOWED' }),
+        }),
       ]),
     );
     expect(await read(first, '/v2/organization/asset-groups')).toMatchObject({

@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Pool } from 'pg';
 import type { EventLog } from '../../event-log/event-log.js';
-import { formatInstant } from '../../events/instant.js';
 import type { Webhook } from '../../events/types/organizations.js';
 import { say } from '../../runtime/terminal.js';
 import { loadWebhooks } from '../../webhooks/load-webhooks.js';
@@ -59,6 +58,12 @@ interface Check {
   readonly sources: readonly { readonly source: string; readonly reason?: string }[];
 }
 
+interface Filed {
+  readonly id: string;
+  readonly asset: object;
+  readonly createdAt: string;
+}
+
 /** Files the disputes and decides some of them, unless an earlier demo did. */
 const fileDisputes = async (url: string, { organization, ingest }: Keys, signal: AbortSignal): Promise<void> => {
   const { items } = await call<{ items: unknown[] }>(url, organization, '/asset/disputes?limit=1', { signal });
@@ -68,25 +73,25 @@ const fileDisputes = async (url: string, { organization, ingest }: Keys, signal:
     if ((await call<Check>(url, organization, '/asset/check', check)).status !== 'BLOCKED') continue;
     const body = { content, reason: 'The demo files this dispute.' };
     const filed = { method: 'POST', body, signal } as const;
-    const { id, asset } = await call<{ id: string; asset: object }>(url, organization, '/asset/disputes', filed);
+    const { id, asset, createdAt } = await call<Filed>(url, organization, '/asset/disputes', filed);
     if (!('outcome' in decision)) continue;
-    const now = Date.now();
+    const time = Date.parse(createdAt);
     const events = [
-      cloudEvent(`dispute:${id}`, 'DisputeResolved', now, {
+      cloudEvent(`dispute:${id}`, 'DisputeResolved', time, {
         organization: ORGANIZATION,
         disputeId: id,
         ...decision,
-        resolvedAt: formatInstant(now),
+        resolvedAt: createdAt,
       }),
     ];
     if (decision.outcome === 'ACCEPTED')
       events.push(
-        cloudEvent(`dispute:${id}:status`, 'AssetStatusChanged', now, {
+        cloudEvent(`dispute:${id}:status`, 'AssetStatusChanged', time, {
           changeId: `dispute-${id}`,
           asset,
-          status: 'UNKNOWN',
+          status: 'ALLOWED',
           brandReviews: [],
-          createdAt: formatInstant(now),
+          createdAt,
         }),
       );
     const type = 'application/cloudevents-batch+json';
