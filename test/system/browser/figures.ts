@@ -130,7 +130,7 @@ export const figures = () =>
       expect(newest).toHaveLength(4);
       expect(await summary(page, 'recent')).toContain('3 new threats, 0 reports, 0 filed takedowns.');
       expect(await page.locator('#recent').getByRole('link', { name: 'url-0.example' }).getAttribute('href')).toBe(
-        '#threats=url-0',
+        '#/threats=url-0',
       );
       const { points } = await dashboard.get(`organization/metrics/timeline${lastAsked(openedPage, '/timeline')}`);
       expect(await bars(page, 'totals')).toEqual(
