@@ -9,6 +9,7 @@ const WHOLE_SERVICE = ['features', 'system'];
 
 /** Specs that test more than one file, and what they test. */
 const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
+  'dashboard/picture.spec.ts': 'docs/images/dashboard.json',
   'projections/false-positives.spec.ts':
     'the counted threats of the projection of records, and the route that counts them',
   'event-log/transfer/transfer.spec.ts': 'export and import of an organization between both logs',
