@@ -87,6 +87,9 @@ export const filters = () =>
         ...links(4),
         'INPUT range',
         'SELECT brandSlug',
+        // The parts of the date and the time, and the calendar.
+        ...Array<unknown>(8).fill('INPUT knownAt'),
+        'BUTTON Compare with now',
         ...Array<unknown>(5).fill(expect.stringMatching(/^BUTTON \d+$/)),
         'INPUT content',
         'BUTTON Check',
@@ -252,7 +255,7 @@ export const knownAt = () =>
     });
 
     it('shows the numbers of then, each with its difference in a sign and in words, and keeps them on a reload', async () => {
-      const opened = await dashboard.openFigures();
+      const opened = await dashboard.openFigures('', { viewport: { width: 360, height: 740 } });
       const { page, errors } = opened;
       await compare(opened, then);
       const { metrics } = await dashboard.get(`organization/metrics?startDate=${dateDaysAgo(29)}&knownAt=${then}Z`);
@@ -269,7 +272,6 @@ export const knownAt = () =>
       await page.reload();
       await settled(page);
       expect([await cards(page), await field(page).inputValue()]).toMatchObject([expected, then]);
-      await page.setViewportSize({ width: 360, height: 740 });
       expect(await evaluate(page, 'document.documentElement.scrollWidth')).toBe(360);
       expect(errors).toEqual([]);
     });
@@ -304,7 +306,9 @@ export const knownAt = () =>
       await compare(opened, '2026-01-01T00:00:00');
       expect(await summary(page, 'totals')).toContain('Nothing had been counted.');
       expect(Object.values(await totals(page))).toEqual(Array(5).fill('0'));
-      await page.route('**/restatement/records*', (route) => route.fulfill({ json: { items: [] } }));
+      await page.route('**/restatement/records*', (route) =>
+        route.fulfill({ headers: { 'x-as-of': daysAgo(0) }, json: { items: [] } }),
+      );
       await page.getByRole('button', { name: 'Show the records that changed' }).click();
       await page.locator('#records-dialog .summary').getByText('None. Range').waitFor();
       await page.keyboard.press('Escape');

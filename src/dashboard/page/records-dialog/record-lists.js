@@ -71,7 +71,7 @@ const CAUSES = {
   brand: 'Other brand',
 };
 /** Returns a metric in words: `takedownsFiled` becomes `Takedowns filed`. */
-const metricWords = (metric) => spoken(metric.replaceAll(/[A-Z]/g, '_$&'));
+const metricWords = (metric) => spoken(metric.replaceAll(/[A-Z]/g, '_$&').toUpperCase());
 const countedAs = (counted) =>
   counted
     .map(({ metric, type, at }) => `${metricWords(metric)}${type ? ` (${type})` : ''} ${instant(at)}`)
@@ -92,7 +92,7 @@ export const COLUMNS = {
       'Record',
       ({ kind, id, asset, cause }) => (cause === 'deleted' ? id : recordLink(`${kind}s`, id, asset?.content ?? id)),
     ],
-    ['Kind', ({ kind }) => spoken(kind)],
+    ['Kind', ({ kind }) => spoken(kind.toUpperCase())],
     ['Counted then', ({ then }) => countedAs(then)],
     ['Counts now', ({ now }) => countedAs(now)],
     ['Why', ({ cause, late }) => `${CAUSES[cause]}${late ? ', first stored after the range' : ''}`],
