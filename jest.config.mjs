@@ -41,6 +41,7 @@ const ON_EVENTSTORE = [
   'features/group-assets',
   'features/webhooks',
   'projections/metrics',
+  'records/taxii/clients',
 ].map((spec) => `<rootDir>/test/${spec}.spec.ts`);
 
 /** The specs whose random or large tests are small in `test`, and of full size before a release (`sized`). */

@@ -14,7 +14,7 @@ const RAW = {
 };
 
 /** Matches the ids of elements. Ids inside the data of an element have another form and do not match. */
-const ELEMENT_ID = /"id":"([\w-]{8}\.[\w-]{22})"/g;
+export const ELEMENT_ID = /"id":"([\w-]{8}\.[\w-]{22})"/g;
 
 /** A slice that reads page after page, and starts over after the last page. */
 const readPages = <Place>(

@@ -28,7 +28,7 @@ import { eventCost } from './event-cost.js';
 import { rebuilds } from './rebuilds.js';
 import { groups } from './groups.js';
 import { reads } from './reads.js';
-import { recordPages } from './record-pages.js';
+import { recordPages, taxiiPages } from './record-pages.js';
 import { ingestToFeed } from './ingest-to-feed.js';
 import { ingestToToken } from './ingest-to-token.js';
 import { feedCopy } from './feed-copy.js';
@@ -71,6 +71,7 @@ export const GOALS: readonly Goal[] = [
   ingestToFeed,
   ingestToToken,
   feedCopy,
+  taxiiPages,
   waitingAtFeed,
   noisyOrganization,
   costlyNeighbour,

@@ -138,6 +138,14 @@ const statOf = (pid: number): readonly string[] | undefined => {
   }
 };
 
+/** Returns the id of the PostgreSQL server of a database, whose descendants serve the connections. */
+export const serverOf = async ({ pool }: Pick<Database, 'pool'>): Promise<number> => {
+  const { rows } = await pool.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const parent = statOf(rows[0]!.pid)?.[1];
+  if (parent === undefined) throw new Error('PostgreSQL does not run on this machine');
+  return Number(parent);
+};
+
 /** Returns the ids of a process and of all its descendants. */
 export const processTree = (root: number): readonly number[] => {
   const children = new Map<number, number[]>();

@@ -9,6 +9,7 @@ const WHOLE_SERVICE = ['features', 'system'];
 
 /** Specs that test more than one file, and what they test. */
 const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
+  'dashboard/picture.spec.ts': 'docs/images/dashboard.json',
   'projections/false-positives.spec.ts':
     'the counted threats of the projection of records, and the route that counts them',
   'event-log/transfer/transfer.spec.ts': 'export and import of an organization between both logs',
@@ -46,7 +47,6 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'http/unread-docs-responses.spec.ts': 'clients that request the API reference and disconnect',
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/fairness.spec.ts': 'requests of many organizations on one event loop',
-  'projections/metrics-statements.spec.ts': 'plans and effects of the statements of a batch',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };
 

@@ -1,19 +1,24 @@
 /**
  * Takes the picture of the dashboard in README.md, from the demo's data: `npm run picture`. The demo runs in a folder of
- * its own, which is removed afterwards.
+ * its own, which is removed afterwards. The version and the words of the page are recorded beside the picture; a spec
+ * compares them with the page. Chromium is the one of the browser tests: `CHROMIUM`, or the first on the PATH.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { launchChromium } from '../../dist/test/support/chromium.js';
+import { currentRecord } from '../../dist/test/support/picture-words.js';
 
 const PICTURE = join(import.meta.dirname, 'dashboard.png');
+const RECORD = join(import.meta.dirname, 'dashboard.json');
 const YEAR = '?range=custom&startDate=2025-01-01&endDate=2025-12-31';
 
 const folder = await mkdtemp(join(tmpdir(), 'threat-protection-picture-'));
+// The user of the embedded PostgreSQL enters the folder; otherwise the database would be elsewhere, and stay.
+await chmod(folder, 0o711);
 const demo = spawn(process.execPath, ['dist/src/cli.js', 'demo'], {
   env: { ...process.env, DATA_DIR: folder, PORT: '0' },
   stdio: ['ignore', 'pipe', 'inherit'],
@@ -43,8 +48,10 @@ try {
     await page.click('#check button');
     await page.waitForSelector('.status.blocked');
     await page.waitForSelector('#figures:not([aria-busy]) .figure');
+    await page.waitForFunction("document.querySelector('#webhooks table td')?.textContent === 'ACTIVE'");
     await page.locator('h1').click();
     await page.screenshot({ path: PICTURE, fullPage: true });
+    await writeFile(RECORD, `${JSON.stringify(currentRecord(), undefined, 2)}\n`);
   } finally {
     await browser.close();
   }

@@ -73,14 +73,15 @@ const stepsOf = (events: readonly Step[], known: Step): Step[] => {
 /**
  * Records when the log stored the events of a batch. Each row is the first event of a millisecond that is later than the
  * time of every event before it, so that a clock that was set back changes nothing about what was stored before an
- * instant. Events from before the last row are copies and retried events.
- * @param recorded in the order of the log
+ * instant. Copies and retried events have an earlier position than the events around them.
  * @returns the instants of these events
  */
 export const advanceClock = async (recorded: readonly Recorded[], connection: PoolClient): Promise<Instants> => {
   const [end = NO_STEP] = await READ_LOG_CLOCK.run(connection, {});
-  const events = recorded.map(({ position, recordedAt }) => ({ position: Number(position), recordedAt }));
-  const earlier = events.filter(({ position }) => position <= end.position).sort((a, b) => a.position - b.position);
+  const events = recorded
+    .map(({ position, recordedAt }) => ({ position: Number(position), recordedAt }))
+    .sort((a, b) => a.position - b.position);
+  const earlier = events.filter(({ position }) => position <= end.position);
   const later = events.filter(({ position }) => position > end.position);
   const steps = stepsOf(later, end);
   await INSERT_LOG_STEPS.runEach(connection, stepsOf(earlier, NO_STEP));

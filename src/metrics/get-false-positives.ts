@@ -5,11 +5,9 @@ import { COUNTED_RANGE, MAX_DAYS, MAX_TYPES, countValues, TOO_MANY_COUNTS } from
 import { Unavailable, Unprocessable } from '../errors.js';
 import type { RequestedRange } from '../http/parameters.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
+import { FIRST_VERSION_WITH_DAYS_AND_OBJECTS } from '../read-models/checkpoints.js';
 import { MetricsQueries } from './metrics-queries.js';
 import type { FalsePositiveCounts, FalsePositives, FalsePositivesOfType } from './metrics.dto.js';
-
-/** The first version of the projection `records` that counts threats by day and type. */
-export const FIRST_VERSION_WITH_DAYS = 4_002;
 
 const { brand: _, ...RANGE } = COUNTED_RANGE;
 
@@ -48,7 +46,7 @@ export const FALSE_POSITIVES = statement(
   },
   `
     with c as materialized (
-      select as_of, position, version, version >= ${FIRST_VERSION_WITH_DAYS} as has_days
+      select as_of, position, version, version >= ${FIRST_VERSION_WITH_DAYS_AND_OBJECTS} as has_days
       from read.checkpoints where projection = 'records'
     )
     select c.as_of as "asOf", c.position, c.version, t.threats, d.filed, d.accepted, d.rejected, d.median

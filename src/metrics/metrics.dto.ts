@@ -2,7 +2,7 @@ import { ApiExtraModels, ApiProperty, getSchemaPath, OmitType } from '@nestjs/sw
 import { IsDefined } from 'class-validator';
 import { IsBrandSlug, IsDateText, IsLimit, IsMoment, IsOneOf, IsOpaqueText } from '../http/parameters.js';
 import { type Interval, INTERVALS } from './timeline-sql.js';
-import { COMPARISON_WINDOWS, type ComparisonWindow } from './earlier-range.js';
+import { COMPARISON_WINDOWS, type ComparisonWindow } from './compare-metrics.js';
 
 export class MetricsRequest {
   /**

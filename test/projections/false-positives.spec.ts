@@ -9,11 +9,8 @@ import { Unavailable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { EARLIEST, LATEST } from '../../src/events/instant.js';
 import type { RequestedRange } from '../../src/http/parameters.js';
-import {
-  GetFalsePositives,
-  GetFalsePositivesHandler,
-  FIRST_VERSION_WITH_DAYS,
-} from '../../src/metrics/get-false-positives.js';
+import { GetFalsePositives, GetFalsePositivesHandler } from '../../src/metrics/get-false-positives.js';
+import { FIRST_VERSION_WITH_DAYS_AND_OBJECTS } from '../../src/read-models/checkpoints.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { countValues } from '../../src/metrics/count-sql.js';
 import { seeds, sized } from '../support/full-size.js';
@@ -150,7 +147,7 @@ describe('The false positives', () => {
     const threats = naiveThreats(stored);
     await database.pool.query(`
       delete from read.counted_threat_days;
-      update read.checkpoints set version = ${FIRST_VERSION_WITH_DAYS - 1} where projection = 'records'`);
+      update read.checkpoints set version = ${FIRST_VERSION_WITH_DAYS_AND_OBJECTS - 1} where projection = 'records'`);
     const ranges = Array.from({ length: 50 }, () => {
       const [from, to] = [edgeInstant(random), edgeInstant(random)].sort((a, b) => a - b) as [number, number];
       return random.pick([

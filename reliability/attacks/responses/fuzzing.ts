@@ -10,6 +10,8 @@ import type { Target } from '../../rig/target.js';
 
 interface Scale {
   readonly requests: number;
+  /** The share of requests to the routes of TAXII. */
+  readonly taxii: number;
   /** The number of requests with corrupted bytes. */
   readonly broken: number;
   /** The share of requests that may get a 503; on a busy machine it may be large. */
@@ -131,14 +133,79 @@ const request = (random: Random, key: string): Asked => {
   };
 };
 
+const COLLECTION = '/taxii2/api/collections/threats';
+const ANY_ID = 'indicator--00000000-0000-4000-8000-000000000000';
+const TAXII_PATHS = [
+  '/taxii2',
+  '/taxii2/api',
+  '/taxii2/api/collections',
+  '/taxii2/api/collections/TEXT',
+  '/taxii2/TEXT',
+  COLLECTION,
+  `${COLLECTION}/objects`,
+  `${COLLECTION}/objects`,
+  `${COLLECTION}/manifest`,
+  '/taxii2/api/collections/verdicts/objects',
+  '/taxii2/api/collections/TEXT/objects',
+  `${COLLECTION}/objects/${ANY_ID}`,
+  `${COLLECTION}/objects/TEXT`,
+  `${COLLECTION}/objects/TEXT/versions`,
+];
+const TAXII_VALUES: Readonly<Record<string, readonly string[]>> = {
+  limit: ['1', '1000', '1001', '0', '-1', '9'.repeat(30)],
+  added_after: ['2026-03-01T00:00:00Z', '2026-03-01T00:00:00.123456+14:00', '9999-12-31T23:59:59.999Z', '0000-01-01'],
+  next: ['AAAAAAAA.AAAA'],
+  'match[id]': [ANY_ID, `${ANY_ID},x`, `${ANY_ID},`.repeat(100)],
+  'match[type]': ['indicator', 'malware'],
+  'match[version]': ['first', 'last', 'all', '2026-03-01T00:00:00Z', '292278994-08-17T07:12:55Z'],
+  'match[spec_version]': ['2.1', '2.0'],
+  match: [],
+  'match[__proto__]': [],
+};
+const TAXII_TYPES = ['application/taxii+json;version=2.1', '*/*', 'application/taxii+json; version="2.0"', ';q=,', '"'];
+
+/** A request to TAXII. */
+const taxiiRequest = (random: Random, key: string): Asked => {
+  const text = (): string => encodeURIComponent(random.pick(INJECTIONS).toWellFormed());
+  const parameters = Array.from({ length: random.int(4) }, () => {
+    const [name, values] = random.pick(Object.entries(TAXII_VALUES));
+    const isKnown = values.length > 0 && random.chance(0.6);
+    return `${random.chance(0.5) ? encodeURIComponent(name) : name}=${isKnown ? encodeURIComponent(random.pick(values)) : text()}`;
+  });
+  const path = `${random.pick(TAXII_PATHS).replace('TEXT', text)}${random.pick(['', '/', '/', '//'])}`;
+  const basic = `Basic ${Buffer.from(random.pick([`${key}:x`, `:${key}`, key, random.pick(INJECTIONS)])).toString('base64')}`;
+  const authorization = random.pick([`Bearer ${key}`, `bearer ${key}`, basic, basic, 'Basic %', 'Bearer']);
+  return {
+    method: random.pick(['GET', 'GET', 'GET', 'GET', 'GET', 'HEAD', 'POST', 'DELETE', 'PUT', 'OPTIONS']),
+    path: `${path}${parameters.length > 0 ? '?' : ''}${parameters.join('&')}`,
+    headers: {
+      ...(random.chance(0.5) ? { 'x-api-key': key } : { authorization }),
+      ...(random.chance(0.5) && { accept: random.pick(TAXII_TYPES) }),
+      ...(random.chance(0.1) && { 'if-none-match': random.pick(['*', '"', 'W/"x"']) }),
+      ...(random.chance(0.1) && { range: random.pick(['items 0-9', 'bytes=0-1']) }),
+    },
+  };
+};
+
 const INSIDES = /\bat .*\.(js|ts):|node_modules|select |insert |syntax error/i;
 
 /** Returns what is wrong with a response; undefined if the response is correct. */
-const wrongWith = (method: string, { status, headers, body }: Omit<HttpResponse, 'ms'>): string | undefined => {
+const wrongWith = (
+  { method, path }: Asked,
+  { status, headers, body }: Omit<HttpResponse, 'ms'>,
+): string | undefined => {
   if (status >= 500 && status !== 503) return `was answered ${status}`;
   if (status === 503 && !/^[1-9]\d*$/.test(String(headers['retry-after'])))
     return 'was answered 503 without Retry-After';
   if (status < 400 || method === 'HEAD') return undefined;
+  // The parser refuses a URL of more than 16 KiB before its path is known.
+  if (/^\/taxii2(?=[/?]|$)/.test(path) && !(status === 414 && Buffer.byteLength(path) > 8_192)) {
+    const { title, description, http_status: text, ...others } = Object(body);
+    const isWhole = [title, description].every((each) => typeof each === 'string' && each !== '');
+    if (!isWhole || text !== String(status) || Object.keys(others).length > 0)
+      return `has an error body that is not the one of TAXII: ${JSON.stringify(body)}`;
+    return INSIDES.test(description) ? `reveals internals: ${description}` : undefined;
+  }
   const { code, message, issues: _issues, rejected: _rejected, ...more } = Object(body);
   if (!/^[A-Z_]+$/.test(code) || typeof message !== 'string' || message === '' || Object.keys(more).length > 0)
     return `has an error body that is not the flat one: ${JSON.stringify(body)}`;
@@ -161,14 +228,15 @@ const sendBroken = async (url: string, times: number): Promise<void> => {
 const throwAt = async (
   target: Target,
   key: string,
-  { requests, broken, unavailable }: Scale,
+  { requests, taxii, broken, unavailable }: Scale,
   reportProgress: (progress: string) => void,
 ): Promise<Outcome> => {
   const random = new Random(2);
   const statuses = new Statuses();
   const findings: string[] = [];
   await runConcurrently(8, requests, async (n) => {
-    const { path, ...asked } = request(random, key);
+    const asked = random.chance(taxii) ? taxiiRequest(random, key) : request(random, key);
+    const { method, path } = asked;
     const answer = await sendRequest(target.url + path, asked).catch(({ message }: Error) => ({
       status: 599,
       headers: {},
@@ -176,8 +244,8 @@ const throwAt = async (
     }));
     const { status } = answer;
     statuses.add(status);
-    const fault = wrongWith(asked.method, answer);
-    if (fault !== undefined) findings.push(`${asked.method} ${path} ${asked.body?.slice(0, 200) ?? ''} ${fault}`);
+    const fault = wrongWith(asked, answer);
+    if (fault !== undefined) findings.push(`${method} ${path} ${asked.body?.slice(0, 200) ?? ''} ${fault}`);
     if (n % 1_000 === 0) reportProgress(`${n} of ${requests} requests`);
   });
   await sendBroken(target.url, broken);
@@ -199,15 +267,15 @@ export const fuzzing: Scenario<Scale> = {
   name: 'S3',
   what: 'valid and invalid requests of every kind, and bytes that are not HTTP',
   asvs: { '16.5.1': 'Error Handling', '2.2.1': 'Input Validation', '15.3.6': 'Defensive Coding' },
-  full: { requests: 100_000, broken: 2_000, unavailable: 0.01 },
-  everyChange: { requests: 1_000, broken: 100, unavailable: 1 },
+  full: { requests: 200_000, taxii: 0.5, broken: 2_000, unavailable: 0.01 },
+  everyChange: { requests: 2_000, taxii: 0.5, broken: 100, unavailable: 1 },
   run: async (context, scale, sharedServices) => {
     const target = await sharedServices.service();
     const { key } = await target.issue(['read', 'write', 'ingest'], 'fuzzed');
     return throwAt(target, key, scale, context.reportProgress);
   },
   guard: 'all input is validated before it is used',
-  controlScale: { requests: 1_000, broken: 100 },
+  controlScale: { requests: 1_000, taxii: 0, broken: 100 },
   withoutGuard: async (context, scale) => throwAt(await startNaiveService(context), TENANTS[0]!, scale, () => {}),
   controlFinding: /was answered 500$/,
 };

@@ -84,6 +84,14 @@ interface Asked {
   readonly json?: object;
 }
 
+const NO_OBJECT = 'indicator--00000000-0000-5000-8000-000000000000';
+/** Requests of TAXII for one object, which no organization but the owner may find. */
+const TAXII_BY_ID = ['threats', 'verdicts'].flatMap((collection) => [
+  `/taxii2/api/collections/${collection}/objects/OBJECT`,
+  `/taxii2/api/collections/${collection}/objects/OBJECT/versions`,
+  `/taxii2/api/collections/${collection}/objects?match[id]=OBJECT`,
+  `/taxii2/api/collections/${collection}/manifest?match[id]=OBJECT`,
+]);
 const LISTS = ['reports', 'threats', 'takedowns', 'verdicts'] as const;
 const OF_BRANDS = LISTS.filter((each) => each !== 'threats');
 const OF_ASSETS = LISTS.filter((each) => each !== 'reports');
@@ -91,8 +99,9 @@ const OF_ASSETS = LISTS.filter((each) => each !== 'reports');
 /**
  * Requests for data of another organization, for every route.
  * @param name the canary of the other organization, or of an organization that does not exist
+ * @param objectId the id of one of its objects in TAXII
  */
-const namedRequests = (name: string, entryId: string): Asked[] =>
+const namedRequests = (name: string, entryId: string, objectId: string): Asked[] =>
   [
     'metrics?brandSlug=NAME',
     'metrics/timeline?brandSlug=NAME',
@@ -103,9 +112,12 @@ const namedRequests = (name: string, entryId: string): Asked[] =>
     ...LISTS.map((list) => `${list}/NAME`),
     ...OF_BRANDS.flatMap((list) => [`${list}?brandSlug=NAME`, `${list}.csv?brandSlug=NAME`]),
     ...OF_ASSETS.flatMap((list) => [`${list}?status=KIND`, `${list}?assetType=KIND`, `${list}?content=NAME.example`]),
-  ].map((path) => ({
-    path: `/v2/organization/${path.replace('NAME', name).replace('KIND', name.toUpperCase()).replace('ENTRY', entryId)}`,
-  }));
+  ]
+    .map((path) => `/v2/organization/${path}`)
+    .concat(TAXII_BY_ID)
+    .map((path) => ({
+      path: `${path.replace('NAME', name).replace('KIND', name.toUpperCase()).replace('ENTRY', entryId).replace('OBJECT', objectId)}`,
+    }));
 
 /** Requests that name another organization in parameters that must not decide the organization. */
 const otherRequests = (other: string, lastEventId: string): Asked[] => {
@@ -204,6 +216,19 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
     const { body } = await get(organization, 'feed');
     lastEventIds.set(organization, Array.isArray(body) ? body.at(-1).id : '');
   }
+  /** Returns the verdicts as TAXII has them, once all are in it. */
+  const objectsOf = async (organization: string): Promise<HttpResponse> => {
+    const path = '/taxii2/api/collections/verdicts/objects/?limit=1000';
+    for (;;) {
+      const answer = await sendUntilServed(path, { key: keys[organization] });
+      // The naive service has no TAXII.
+      if (!(answer.body.objects?.length < ENTRIES)) return answer;
+      await sleep(50);
+    }
+  };
+  const objectIds = new Map<string, string>();
+  for (const organization of TENANTS)
+    objectIds.set(organization, (await objectsOf(organization)).body.objects?.[0].id ?? NO_OBJECT);
   const canaries = new Canaries('canary');
   await runConcurrently(8, pairs, async () => {
     const [requester, index] = [random.pick(TENANTS), random.int(TENANTS.length)];
@@ -211,7 +236,7 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
     const headers = headersFor(random, other);
     const send = ({ path, ...asked }: Asked): Promise<HttpResponse> =>
       sendUntilServed(path, { ...asked, headers, key: (path.startsWith('/v2/events') ? ingestKeys : keys)[requester] });
-    const requestsByName = namedRequests(canary(other), idOf(index, 0));
+    const requestsByName = namedRequests(canary(other), idOf(index, 0), objectIds.get(other)!);
     const requestIndex = random.int(requestsByName.length);
     const isNamed = random.chance(0.5);
     const asked = isNamed ? requestsByName[requestIndex]! : random.pick(otherRequests(other, lastEventIds.get(other)!));
@@ -220,7 +245,7 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
     findings.push(...canaries.check(requester, all, `${asked.method ?? 'GET'} ${asked.path}`));
     // Entries of this organization also concern others.
     if (!isNamed || requester === other || (index === CROWDED && asked.path.includes(idOf(index, 0)))) return;
-    const unknown = await send(namedRequests(NOBODYS, idOf(index, 999))[requestIndex]!);
+    const unknown = await send(namedRequests(NOBODYS, idOf(index, 999), NO_OBJECT)[requestIndex]!);
     if (seenIn(answer) !== seenIn(unknown))
       findings.push(
         `${asked.path} gets another response than for data that does not exist: ${difference(seenIn(answer), seenIn(unknown))}`,
@@ -265,7 +290,7 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
   if (crowded !== alone) findings.push(`Verdicts that also concern others differ: ${difference(crowded, alone)}`);
 
   // Changes of other organizations must not change any byte, tag or feed position of this organization.
-  const before = (await view(ALONE)).map(seenIn);
+  const before = [...(await view(ALONE)), await objectsOf(TENANTS[ALONE]!)].map(seenIn);
   const [requester, name] = [TENANTS[ALONE]!, canary(TENANTS[ALONE]!)];
   for (let change = 0; change < CHANGES; change += 1)
     await send(
@@ -279,8 +304,8 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
     );
   await send(target, [sentReport('last', { organization: requester }, 's1-last')]);
   await listed(requester, 'reports/last');
-  const after = (await view(ALONE)).map(seenIn);
-  for (const [index, path] of [...VERDICTS, 'verdicts/ID'].entries())
+  const after = [...(await view(ALONE)), await objectsOf(TENANTS[ALONE]!)].map(seenIn);
+  for (const [index, path] of [...VERDICTS, 'verdicts/ID', 'the objects of TAXII'].entries())
     if (before[index] !== after[index])
       findings.push(`${path} reveals that brands of others changed: ${difference(before[index]!, after[index]!)}`);
 

@@ -14,15 +14,14 @@ import { SIGNALS, FAILED, type OutputOptions, prints, type Result, count, Progre
 import { curlLines } from './calls.js';
 import { deleteKeyHeaders } from './header-files.js';
 import { DemoKeys, revokeDemoKeys } from './keys.js';
+import { deleteDemoWebhooks, DemoWebhook, LOOPBACK, useService, WAIT_SECONDS } from './disputes-and-webhook.js';
+import { masterKeyFile } from '../../webhooks/secrets.js';
 import { withLog } from '../session.js';
 import { Service, stopOnSignals } from '../start.js';
 
 /** How long the projector may take for one batch before the demo fails. */
 const BATCH_TIMEOUT_MS = 60_000;
-/** How long the service holds a request until a batch is counted. */
-const WAIT_SECONDS = 10;
 const POLL_INTERVAL_MS = 100;
-const OWN_SITES = ['metamask.io', 'polkadot.com', 'app.uniswap.org', 'walletconnect.com'];
 
 /**
  * Returns the configured port or, if that port is taken, 0 for any free port, so that two demos can run side by side.
@@ -115,54 +114,6 @@ const waitUntilCounted = async (url: string, key: string, token: string, signal:
   }
 };
 
-/**
- * Sends a request of the organization. The own statuses of the asset check then include the batch that the token names.
- * @returns the response; 409 means that an earlier demo has sent the same
- */
-const post = async (
-  url: string,
-  key: string,
-  [path, body]: readonly [string, object],
-  signal: AbortSignal,
-  token?: string,
-): Promise<Response> => {
-  const response = await fetch(`${url}/v2${path}`, {
-    method: 'POST',
-    redirect: 'error',
-    headers: {
-      'x-api-key': key,
-      'content-type': 'application/json',
-      ...(token !== undefined && { 'consistency-token': token, prefer: `wait=${WAIT_SECONDS}` }),
-    },
-    body: JSON.stringify(body),
-    signal,
-  });
-  if (response.ok || response.status === 409) return response;
-  throw new Error(`${response.url} responded with ${response.status}: ${await response.text()}`);
-};
-
-/** Files a dispute, groups the sites of the brands, and says which lists could not be fetched. */
-const useService = async (url: string, key: string, signal: AbortSignal, token?: string): Promise<void> => {
-  const content = 'polkadot-dot.info';
-  const check = await post(url, key, ['/asset/check', { content }], signal, token);
-  const { status, sources } = (await check.json()) as {
-    readonly status: string;
-    readonly sources: readonly { readonly source: string; readonly reason?: string }[];
-  };
-  const failed = sources.filter(({ reason }) => reason === 'source-error' || reason === 'timeout');
-  if (failed.length > 0)
-    say(
-      `The asset check runs without the lists ${failed.map(({ source }) => source).join(', ')}, which could not be fetched; ` +
-        'the service tries again every few minutes, and the demo needs none of them',
-    );
-  if (status === 'BLOCKED')
-    await post(url, key, ['/asset/disputes', { content, reason: 'The demo files this dispute.' }], signal);
-  const group = await post(url, key, ['/organization/asset-groups', { name: 'Our own sites' }], signal);
-  if (!group.ok) return;
-  const { id } = (await group.json()) as { id: number };
-  await post(url, key, [`/organization/asset-groups/${id}/assets`, { contents: OWN_SITES }], signal);
-};
-
 /** Waits until the API accepts the key. A new key takes up to a second to work on every instance. */
 const waitUntilAccepted = async (url: string, key: string, signal: AbortSignal): Promise<void> => {
   for (let tries = 0; tries < 50; tries++) {
@@ -177,7 +128,13 @@ const waitUntilAccepted = async (url: string, key: string, signal: AbortSignal):
   throw new Error('The API did not accept the new key within 5 s');
 };
 
-const show = async (service: Service, config: Config, demoKeys: DemoKeys, signal: AbortSignal): Promise<void> => {
+const show = async (
+  service: Service,
+  config: Config,
+  demoKeys: DemoKeys,
+  webhook: DemoWebhook,
+  signal: AbortSignal,
+): Promise<void> => {
   const { url, databaseUrl } = await service.start();
   say(`The service runs at ${url}`);
   signal.throwIfAborted();
@@ -186,7 +143,8 @@ const show = async (service: Service, config: Config, demoKeys: DemoKeys, signal
   const tokens = await sendShippedData(url, keys.ingest, signal);
   say('Counting');
   for (const token of tokens) await waitUntilCounted(url, keys.organization, token, signal);
-  await useService(url, keys.organization, signal, tokens.at(-1));
+  await useService(url, keys, signal, tokens.at(-1));
+  if (masterKeyFile(config) !== undefined) await webhook.create(url, keys.organization, signal);
   const { metrics, asOf } = await readMetrics(await fetchMetrics(url, keys.organization, '', signal));
   const brands: [string, DrawnMetrics][] = [];
   for (const { brand, name } of BRANDS) {
@@ -204,23 +162,35 @@ const show = async (service: Service, config: Config, demoKeys: DemoKeys, signal
     ...curlLines(url, headers),
     '',
   ]);
-  say('The service runs until you press Ctrl-C, which also revokes these keys');
+  say('The service runs until you press Ctrl-C, which also revokes these keys and deletes the webhook');
 };
 
 const demo = async (): Promise<number> => {
   const settings = readConfig();
-  // A person reads this terminal, so the service logs only errors, and the demo itself explains lists that failed.
-  const environment = { ...settings.env, PORT: String(await freePort(settings)) };
-  const config = readConfig({ ...environment, LOG_LEVEL: 'error', ACCESS_LOG: 'off' });
+  const config = readConfig({
+    ...settings.env,
+    PORT: String(await freePort(settings)),
+    // A person reads this terminal, so the service logs only errors, and the demo itself explains lists that failed.
+    LOG_LEVEL: 'error',
+    ACCESS_LOG: 'off',
+    // The receiver of the demo is on this machine.
+    WEBHOOK_ALLOWED_NETWORKS: [...settings.webhookAllow, LOOPBACK].join(','),
+    WEBHOOK_PROXY: '',
+  });
   const service = new Service(config, say);
   const keys = new DemoKeys();
+  const webhook = new DemoWebhook();
   let ended: Promise<void> | undefined;
-  /** Revokes the keys first, while the log is still available. */
-  const end = (): Promise<void> => (ended ??= keys.revoke().then(() => service.stop()));
+  /** Deletes the webhook with the key, then revokes the keys, while the service still runs. */
+  const end = (): Promise<void> =>
+    (ended ??= webhook
+      .delete()
+      .then(() => keys.revoke())
+      .then(() => service.stop()));
   const stop = new AbortController();
   const stopped = stopOnSignals({ stop: end, kill: () => service.kill() }, say);
   for (const signal of SIGNALS) process.once(signal, () => stop.abort());
-  const failed = show(service, config, keys, stop.signal)
+  const failed = show(service, config, keys, webhook, stop.signal)
     .then(() => service.failed)
     .catch(async (error: Error) => {
       if (stop.signal.aborted) return stopped;
@@ -236,10 +206,14 @@ const cleanUp = async (): Promise<Result> => {
   const files = await deleteKeyHeaders(dataDir);
   // Without a database there are no keys to revoke.
   const hasDatabase = databaseUrl !== undefined || holdsDatabase(dataDir);
-  const keys = hasDatabase ? await withLog(({ log }) => revokeDemoKeys(log)) : 0;
+  const [keys, webhooks] = hasDatabase
+    ? await withLog(async ({ log, pool }) => [await revokeDemoKeys(log), await deleteDemoWebhooks(log, pool)])
+    : [0, 0];
   return {
-    lines: [`Revoked ${keys} keys and deleted ${files} header files of demos; their data stays`],
-    json: { revokedKeys: keys, deletedFiles: files },
+    lines: [
+      `Revoked ${keys} keys and deleted ${files} header files and ${webhooks} webhooks of demos; their data stays`,
+    ],
+    json: { revokedKeys: keys, deletedFiles: files, deletedWebhooks: webhooks },
   };
 };
 
@@ -264,11 +238,11 @@ export const addDemoCommand = (program: Command): void => {
       .command('demo')
       .description(
         'run the service locally, load the shipped threat data and show its metrics; Ctrl-C stops the service, revokes ' +
-          'the two keys of the demo and deletes their header files, but keeps the data',
+          'the two keys of the demo and deletes their header files and its webhook, but keeps the data',
       )
       .option(
         '--clean',
-        'only revoke the keys and delete the header files that earlier demos left behind; stop running demos first',
+        'only revoke the keys and delete the header files and webhooks that earlier demos left behind; stop running demos first',
       ),
     runOrClean,
   );

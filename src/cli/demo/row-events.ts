@@ -44,7 +44,7 @@ export interface SkippedRow {
   readonly reason: string;
 }
 
-const cloudEvent = (
+export const cloudEvent = (
   id: string,
   type: UpstreamEvent['type'],
   time: number,

@@ -17,7 +17,10 @@ export const OWN_TABLES = statement(
     where n.nspname in ('log', 'read', 'service') and c.relkind = 'r' order by 1`,
 );
 
-/** The columns of a table of which the planner has statistics, with their types, including the collation. */
+/**
+ * The columns of a table of which the planner has statistics, with their types, including the collation. Only a superuser
+ * may read `pg_statistic`, which the view shows to the owner of the table.
+ */
 export const COLUMNS_WITH_STATISTICS = statement(
   'statistics-columns',
   { table: 'text' },
@@ -26,10 +29,14 @@ export const COLUMNS_WITH_STATISTICS = statement(
     select quote_ident(a.attname) as "column", format_type(a.atttypid, a.atttypmod)
         || coalesce(' collate ' || quote_ident(n.nspname) || '.' || quote_ident(c.collname), '') as type
     from pg_attribute a
+    join pg_class t on t.oid = a.attrelid
     left join pg_collation c on c.oid = a.attcollation
     left join pg_namespace n on n.oid = c.collnamespace
     where a.attrelid = to_regclass($1) and not a.attisdropped
-      and exists (select from pg_statistic s where s.starelid = a.attrelid and s.staattnum = a.attnum)
+      and exists (
+        select from pg_stats s
+        where s.schemaname = t.relnamespace::regnamespace::text and s.tablename = t.relname and s.attname = a.attname
+      )
     order by a.attnum`,
 );
 

@@ -13,8 +13,11 @@ export const element = (name, text, attributes = {}) => {
   return made;
 };
 
-/** Returns a link to a record, which opens its details: the list is as in the API, such as `threats`. */
-export const recordLink = (list, id, text) => element('a', text, { href: `#${list}=${encodeURIComponent(id)}` });
+/**
+ * Returns a link to a record, which opens its details: the list is as in the API, such as `threats`. The slash tells
+ * assistive programs that the link leads to no place in the page.
+ */
+export const recordLink = (list, id, text) => element('a', text, { href: `#/${list}=${encodeURIComponent(id)}` });
 
 /** Returns a cell with a text that is compared as a number, such as a share or a duration. The CSV has the number. */
 export const rightAligned = (text, value) => element('span', text, { class: 'n', 'data-value': value });

@@ -21,7 +21,7 @@ import {
   UriTooLong,
 } from '../../errors.js';
 import { requestLine, throttled } from '../request-span.js';
-import { isTaxii, TAXII_CHALLENGE, TAXII_TYPE, taxiiError } from '../taxii.js';
+import { asTaxii, isTaxii, TAXII_CHALLENGE, TAXII_TYPE, taxiiError } from '../taxii.js';
 import { type ErrorBody, ERROR_CODES } from './error-body.dto.js';
 
 /** How many bytes of a rejected body are read and discarded: twice the largest body of any route. */
@@ -197,7 +197,7 @@ export const sendError = (error: unknown, request: FastifyRequest, reply: Fastif
   if (isTaxii(request.url)) {
     if (status === 401) void reply.headers(TAXII_CHALLENGE);
     const text = taxiiError(status, errorBody(status, message).message, issues);
-    return void reply.code(status).type(TAXII_TYPE).send(text);
+    return void asTaxii(reply).code(status).type(TAXII_TYPE).send(text);
   }
   void reply.code(status).send({ ...errorBody(status, message ?? mediaTypeMessage, issues), rejected });
 };

@@ -62,6 +62,7 @@ interface TaggedText {
 }
 
 /** Clients cache a response and revalidate it, which is cheap if the content is unchanged. */
+// undici 7.30 stores this form, but not `private, no-cache`, if the request has the header Authorization.
 export const REVALIDATED = 'private, max-age=0, must-revalidate';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';

@@ -1,4 +1,5 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
+import { FIRST_VERSION_WITH_DAYS_AND_OBJECTS } from '../../read-models/checkpoints.js';
 import { EVENT_AT_POSITION, PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from '../feed/feed-elements.js';
 import type { ObjectRow } from './objects.js';
 import { limit } from '../../limits.js';
@@ -10,8 +11,6 @@ const MAX_BYTES = limit('JSON of a page of TAXII', 4 * 1024 * 1024, 'bytes', 're
 const OBJECT_BYTES = "(700 + 2 * (octet_length(id) + octet_length(coalesce(item, ''))))";
 /** How long the last millisecond of the log is held back, in which an append may still be committing. */
 const HELD_MS = 200;
-/** The first version of the projection `records` that writes the columns of TAXII. */
-const FIRST_VERSION_WITH_OBJECTS = 4_002;
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
@@ -27,8 +26,16 @@ interface Moment extends ParkedMarks {
   readonly hasMore: boolean;
   /** Whether any of the requested objects exists. */
   readonly isFound: boolean;
-  /** The checksum of the parked events of the organization up to the last object, as in the feed. */
-  readonly parkedToLast: number;
+  /** The last object of the page; null if there is none. */
+  readonly last: {
+    readonly addedAt: number;
+    readonly position: number;
+    /** The instant at which the log stored the event at the position (ms). */
+    readonly storedAt: number;
+    readonly eventId: string;
+    /** The checksum of the parked events of the organization up to the position, as in the feed. */
+    readonly parked: number;
+  } | null;
 }
 
 const OF_COLLECTION = 'r.organization = $1 and r.kind = $2::smallint and r.object_id is not null';
@@ -67,9 +74,11 @@ const nextOf = (name: string, condition: string) => {
       ) last
     ),
     sized as materialized (
-      select *, row_number() over in_order as number, sum(${OBJECT_BYTES}) over in_order as bytes from (
-        select r.* from read.listed_records r, ends
-        where ${wanted} and ${after} and r.added_at <= coalesce(ends.at, ${NEVER})
+      select added_at, position, first_recorded_at, stored_at, ${EVENT_AT_POSITION} as event_id, object_id, id, item,
+        row_number() over in_order as number, sum(${OBJECT_BYTES}) over in_order as bytes
+      from (
+        select r.* from read.listed_records r
+        where ${wanted} and ${after} and r.added_at <= coalesce((select at from ends), ${NEVER})
         order by r.added_at, r.position limit ${MAX_OBJECTS + 1}
       ) next
       window in_order as (order by added_at, position rows unbounded preceding)
@@ -78,32 +87,35 @@ const nextOf = (name: string, condition: string) => {
       select min(added_at) as at, min(number) as number, (select min(added_at) from sized) as first from sized
       where number > ${MAX_OBJECTS} or number > 1 and bytes > ${MAX_BYTES}
     ),
-    passed as materialized (${passedUpTo('$4')}),
     page as materialized (
       select sized.* from sized, cut
       where cut.at is null or sized.added_at < cut.at or cut.at = cut.first and sized.number < cut.number
-    )
+    ),
+    last as materialized (select * from page order by number desc limit 1),
+    passed as materialized (${passedUpTo('$4')})
     select json_build_object(
       'asOf', (select as_of from h),
       'upTo', (select position from h),
-      'isWhole', (select version >= ${FIRST_VERSION_WITH_OBJECTS} from h),
+      'isWhole', (select version >= ${FIRST_VERSION_WITH_DAYS_AND_OBJECTS} from h),
       'heldAt', (select held_at from h),
       'heldFrom', (select held_from from h),
       'hasMore', exists (
         select from read.listed_records r where ${wanted} and (r.added_at, r.position) >
-          (select p.added_at, p.position from page p order by p.added_at desc, p.position desc limit 1)
+          ((select added_at from last), (select position from last))
       ),
-      'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and ${condition}),
+      'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and r.object_id = any($6::uuid[])),
       ${PARKED_MARKS},
-      'parkedToLast', coalesce((
-        select bit_xor(uuid_hash(event_id)) from (${parkedWhere('position <= (select max(position) from page)')}
-        ) parked
-      ), 0)
+      'last', (
+        select json_build_object('addedAt', added_at, 'position', position, 'storedAt', stored_at, 'eventId', event_id,
+          'parked', coalesce((
+            select bit_xor(uuid_hash(event_id)) from (${parkedWhere('position <= (select position from last)')}
+            ) parked
+          ), 0)
+        ) from last
+      )
     ) as moment, (
       select string_agg(
-        concat_ws(' ', position, added_at, first_recorded_at, stored_at, ${EVENT_AT_POSITION}, object_id, id,
-          coalesce(created_at, first_recorded_at), coalesce(status, '-'), coalesce(item, '')),
-        E'\\n' order by added_at, position
+        concat_ws(' ', added_at, first_recorded_at, object_id, id, coalesce(item, '')), E'\\n' order by number
       ) from page
     ) as objects`,
   );
@@ -120,20 +132,13 @@ export type PageRow = RowOf<(typeof NEXT_OBJECTS)['all']>;
 
 /** Parses the line of an object; only the item, at the end, may contain spaces. */
 export const parseObject = (text: string): ObjectRow => {
-  const fields = text.split(' ', 9);
-  const [position, addedAt, firstRecordedAt, storedAt, eventId, objectId, id, createdAt, status] = fields as string[] &
-    Record<number, string>;
-  const item = text.slice(fields.join(' ').length + 1);
+  const fields = text.split(' ', 4) as [string, string, string, string];
+  const [addedAt, firstRecordedAt, objectId, id] = fields;
   return {
-    position: Number(position),
-    addedAt: Number(addedAt),
-    firstRecordedAt: Number(firstRecordedAt),
-    storedAt: Number(storedAt),
-    eventId: eventId!,
-    objectId: objectId!,
-    id: id!,
-    createdAt: Number(createdAt),
-    status: status!,
-    item,
+    addedAt: +addedAt,
+    firstRecordedAt: +firstRecordedAt,
+    objectId,
+    id,
+    item: text.slice(fields.join(' ').length + 1),
   };
 };

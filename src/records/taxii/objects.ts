@@ -43,17 +43,11 @@ export const COLLECTIONS: readonly Collection[] = [
 
 /** A row of a collection. Instants are in ms. */
 export interface ObjectRow {
-  readonly position: number;
   readonly addedAt: number;
   readonly firstRecordedAt: number;
-  readonly storedAt: number;
-  readonly eventId: string;
   readonly objectId: string;
   readonly id: string;
-  /** Of a record without a state, `firstRecordedAt`. */
-  readonly createdAt: number;
-  readonly status: string;
-  /** Empty if the record was deleted, or no longer concerns the organization. */
+  /** The record as the lists have it. Empty if it was deleted, or no longer concerns the organization. */
   readonly item: string;
 }
 
@@ -103,19 +97,29 @@ export const patternOf = (asset: Asset): string => {
   return `[${path} = '${value.replace(/['\\]/g, '\\$&')}']`;
 };
 
+interface Item {
+  readonly asset: Asset;
+  readonly status: string;
+  readonly createdAt: string;
+}
+
 /** Writes the object of a record as JSON. The text is concatenated for speed, as in the feed. */
-export const objectJson = (row: ObjectRow, { counted }: Collection): string => {
-  const { addedAt, firstRecordedAt, objectId, id, createdAt, status, item } = row;
-  const asset = item === '' ? undefined : (JSON.parse(item) as { readonly asset: Asset }).asset;
-  const isKnown = asset !== undefined && !isRedacted(asset);
-  const revoked = isKnown && counted.has(status) ? '' : '"revoked":true,';
-  const pattern = isKnown ? patternOf(asset) : REDACTED_PATTERN;
-  const labels = asset === undefined ? '' : `"labels":${JSON.stringify([asset.type, status])},`;
+export const objectJson = (
+  { addedAt, firstRecordedAt, objectId, id, item }: ObjectRow,
+  { counted }: Collection,
+): string => {
+  const known = item === '' ? undefined : (JSON.parse(item) as Item);
+  const visible = known === undefined || isRedacted(known.asset) ? undefined : known;
+  const revoked = visible !== undefined && counted.has(visible.status) ? '' : '"revoked":true,';
+  const pattern = visible === undefined ? REDACTED_PATTERN : patternOf(visible.asset);
+  const labels = known === undefined ? '' : `"labels":${JSON.stringify([known.asset.type, known.status])},`;
+  const modified = formatInstant(addedAt);
+  const created = firstRecordedAt === addedAt ? modified : formatInstant(firstRecordedAt);
   return (
     `{"type":"${OBJECT_TYPE}","spec_version":"2.1","id":"${OBJECT_TYPE}--${objectId}",` +
-    `"created":"${formatInstant(firstRecordedAt)}","modified":"${formatInstant(addedAt)}",${revoked}` +
+    `"created":"${created}","modified":"${modified}",${revoked}` +
     `"indicator_types":["malicious-activity"],"pattern":${JSON.stringify(pattern)},"pattern_type":"stix",` +
-    `"valid_from":"${formatInstant(createdAt)}",${labels}` +
+    `"valid_from":"${known?.createdAt ?? created}",${labels}` +
     `"external_references":[{"source_name":"threat-protection","external_id":${JSON.stringify(id)}}],` +
     `"object_marking_refs":["${MARKING}"]}`
   );

@@ -57,6 +57,7 @@ const instantOf = (name: string, text: string): number => {
   return at;
 };
 
+const MALFORMED = 'next must be the next of a response of this collection';
 const VERSION_NAMES = new Set(['first', 'last', 'all']);
 
 /**
@@ -69,6 +70,8 @@ export const readRequest = (query: Readonly<Record<string, unknown>>, objectId?:
   if (limit !== undefined && !/^0*[1-9]\d*$/.test(limit)) throw invalid('limit', 'must be a whole number from 1');
   const asked = { limit: limit === undefined ? undefined : Math.min(Number(limit), MAX_LIMIT) };
   const next = textOf(query, 'next');
+  // An object has one version, so no response about one object has a `next`.
+  if (next !== undefined && objectId !== undefined) throw new Invalid(MALFORMED);
   // `next` contains the whole query, so what is beside it is ignored.
   if (next !== undefined) return { ...asked, next, addedAfter: null, ids: null, versions: null };
   const addedAfterText = textOf(query, 'added_after');
@@ -123,7 +126,6 @@ export class ReadObjects extends Query<AsOf<ObjectsPage>> {
   }
 }
 
-const MALFORMED = 'next must be the next of a response of this collection';
 const FOREIGN = 'next is from another log, or from before a restore; start again without next';
 
 /** Where a page begins: after an object, or after a date. The last text is the id of the event of that object. */
@@ -131,7 +133,7 @@ type Start = readonly [date: number, position: number, parked: number, limit: nu
 const START_SHAPE: Start = [0, 0, 0, 0, '', ''];
 const MARK_LENGTH = 8;
 
-const WAIT_MS = 2_000;
+const WAIT_MS = limit('end of the last millisecond of the log at TAXII', 2_000, 'ms', 'request', '503');
 const POLL_MS = 50;
 
 @QueryHandler(ReadObjects)
@@ -182,21 +184,20 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
     const key = JSON.stringify(['taxii', parameters, start?.[2], start?.[5], minPosition]);
     for (const until = performance.now() + WAIT_MS; ; await pause(POLL_MS)) {
       const { moment, objects } = await this.queries.run(organization, key, read, minPosition);
-      const { asOf, upTo, heldFrom, heldAt, hasMore, isFound, parkedToLast } = moment;
+      const { asOf, upTo, heldFrom, heldAt, hasMore, isFound, last } = moment;
       if (heldFrom !== null && minPosition !== undefined && heldFrom <= minPosition) {
         if (performance.now() > until) throw notReached();
         continue;
       }
       const rows = objects?.split('\n').map(parseObject) ?? [];
-      const last = rows.at(-1);
-      if (last === undefined || !hasMore) {
+      if (last === null || !hasMore) {
         const complete = momentOf({ asOf, position: upTo });
         if (heldAt === null) return { result: { rows, next: undefined, isFound }, ...complete };
         const held = { asOf: Math.min(complete.asOf, heldAt), position: Math.min(complete.position, heldFrom! - 1) };
         return { result: { rows, next: undefined, isFound }, ...held };
       }
       const rest = JSON.stringify({ addedAfter: null, ids, versions } satisfies Wanted);
-      const end: Start = [last.addedAt, last.position, parkedToLast, limit, rest, last.eventId.slice(0, 8)];
+      const end: Start = [last.addedAt, last.position, last.parked, limit, rest, last.eventId.slice(0, 8)];
       const next = `${mark}.${cursors.write(scope, end)}`;
       return { result: { rows, next, isFound }, asOf: Math.min(asOf ?? 0, last.storedAt), position: last.position };
     }

@@ -18,7 +18,7 @@ import { Organization } from '../../http/access/caller.js';
 import { MinPosition, ConsistencyTokens } from '../../http/consistency.js';
 import { ApiFailure } from '../../http/errors/error-body.dto.js';
 import { entityTag, SNAPSHOT_HEADERS, sendSnapshot } from '../../http/responses/send-snapshot.js';
-import { acceptsTaxii, TAXII_PATH, TAXII_TYPE } from '../../http/taxii.js';
+import { acceptsTaxii, asTaxii, TAXII_PATH, TAXII_TYPE } from '../../http/taxii.js';
 import { COLLECTIONS, manifestJson, type ObjectRow, objectJson, STIX_TYPE, versionJson } from './objects.js';
 import { collectionOf, ReadObjects, readRequest } from './read-objects.js';
 
@@ -53,16 +53,15 @@ const bodyOf = (example: object) => ({
 
 const AT = parseInstant('2026-03-01T12:01:00.250Z')!;
 const EXAMPLE: ObjectRow = {
-  position: 1,
-  storedAt: AT,
-  eventId: '5c1f7f7e-2d0e-5f2b-8a53-8f3e8a0e7d10',
   addedAt: AT,
   firstRecordedAt: AT,
   objectId: '1b3a4b25-8f43-5d5c-9d3e-0d5b6f0f6a11',
   id: 'threat-7021',
-  createdAt: parseInstant('2026-03-01T12:00:00.000Z')!,
-  status: 'BLOCKED',
-  item: JSON.stringify({ asset: { type: 'URL', content: 'polkadot-dot.info' } }),
+  item: JSON.stringify({
+    asset: { type: 'URL', content: 'polkadot-dot.info' },
+    status: 'BLOCKED',
+    createdAt: '2026-03-01T12:00:00.000Z',
+  }),
 };
 
 const PARAMETERS: Readonly<Record<string, string>> = {
@@ -109,14 +108,12 @@ const Taxii = ({ path, operationId, summary, description }: Described, ...more: 
     ...more,
   );
 
-/** Reads the names in the path, and requires that the client accepts the media type. @throws NotAcceptable */
-const namesOf = ({ request }: FastifyReply): { readonly collection: string; readonly object?: string } => {
+/** Begins a response: requires that the client accepts the media type, and returns the names in the path. @throws NotAcceptable */
+const begin = (reply: FastifyReply): { readonly collection: string; readonly object?: string } => {
+  const { request } = asTaxii(reply);
   if (!acceptsTaxii(request.headers.accept)) throw new NotAcceptable(`Accept must allow ${TAXII_TYPE}`);
   return request.params as { collection: string; object?: string };
 };
-
-/** To a text, Fastify would add a charset, and clients compare the media type as a whole. */
-const bytesOf = (text: string | undefined): Buffer | undefined => (text === undefined ? undefined : Buffer.from(text));
 
 /** Creates the route of a resource that does not depend on the log. */
 const resource = (described: Described, read: (collection: string) => object): Type => {
@@ -130,11 +127,11 @@ const resource = (described: Described, read: (collection: string) => object): T
       described,
       ApiOkResponse({ description: 'The resource, as TAXII 2.1 defines it.', content: bodyOf(read('threats')) }),
     )
-    async read(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer | undefined> {
-      const text = JSON.stringify(read(namesOf(reply).collection));
+    async read(@Res({ passthrough: true }) reply: FastifyReply): Promise<string> {
+      const text = JSON.stringify(read(begin(reply).collection));
       await this.tokens.add(reply, BEGINNING);
       void reply.type(TAXII_TYPE);
-      return bytesOf(text);
+      return text;
     }
   }
   return TaxiiResourceController;
@@ -173,8 +170,8 @@ const objects = (
       @Query() query: Readonly<Record<string, unknown>>,
       @Res({ passthrough: true }) reply: FastifyReply,
       @MinPosition() minPosition?: number,
-    ): Promise<Buffer | undefined> {
-      const { collection: name, object } = namesOf(reply);
+    ): Promise<string | undefined> {
+      const { collection: name, object } = begin(reply);
       const collection = collectionOf(name);
       const { result, ...moment } = await this.queries.execute(
         new ReadObjects(organization, collection, readRequest(query, object), minPosition),
@@ -191,7 +188,7 @@ const objects = (
           'x-taxii-date-added-first': formatInstant(rows[0]!.addedAt),
           'x-taxii-date-added-last': formatInstant(rows.at(-1)!.addedAt),
         });
-      return bytesOf(await sendSnapshot({ type: TAXII_TYPE, text, tag, ...moment }, this.tokens, reply));
+      return sendSnapshot({ type: TAXII_TYPE, text, tag, ...moment }, this.tokens, reply);
     }
   }
   return TaxiiObjectsController;

@@ -196,7 +196,15 @@ describe('The collections of TAXII', () => {
       expect([match, await count(match)]).toEqual([match, 0]);
     expect(await count(`match[version]=${object.modified}`)).toBeGreaterThan(0);
     // The versions of an object are empty, not missing, if the parameters exclude it.
-    expect((await get(`${THREATS}/objects/${object.id}?match[spec_version]=2.0`)).body.objects).toEqual([]);
+    for (const match of ['match[spec_version]=2.0', 'match[version]=2020-01-01T00:00:00Z', 'match[type]=malware']) {
+      const { status, body } = await get(`${THREATS}/objects/${object.id}?${match}`);
+      expect([match, status, body.objects]).toEqual([match, 200, []]);
+    }
+    // No response about one object has a `next`, so a `next` of the collection is refused there.
+    const { next } = (await get(`${THREATS}/objects/?limit=1`)).body;
+    expect((await get(`${THREATS}/objects/?next=${next}`)).status).toBe(200);
+    for (const path of [object.id, `${object.id}/versions`])
+      expect((await get(`${THREATS}/objects/${path}/?next=${next}`)).status).toBe(400);
   });
 
   it('keep `next` valid while the objects change, with the whole query', async () => {
@@ -360,6 +368,8 @@ describe('A request of TAXII', () => {
     ['application/taxii+json', 200],
     ['text/html, application/taxii+json;version=2.1;q=0.5', 200],
     ['application/taxii+json;version=2.1;q=0, */*', 406],
+    ['application/taxii+json;version=2.1;q=0, application/taxii+json', 406],
+    ['application/taxii+json;q=0, application/taxii+json; version="2.1"', 200],
     ['application/taxii+json;version=2.0', 406],
     ['application/vnd.oasis.taxii+json', 406],
     ['application/json', 406],
@@ -398,6 +408,20 @@ describe('A request of TAXII', () => {
     expect([response.status, response.headers.get('content-type')]).toEqual([status, TYPE]);
     expect(response.body).toMatchObject({ http_status: String(status), title: expect.any(String) });
     expect(response.body.description).toContain(text);
+  });
+
+  it('is answered compressed, and names the headers on which the answer depends', async () => {
+    const { headers, body } = await get(`${objects}?limit=1000`, acme, { 'accept-encoding': 'gzip' });
+    expect([headers.get('content-encoding'), headers.get('content-type')]).toEqual(['gzip', TYPE]);
+    expect(body.objects.length).toBeGreaterThan(10);
+    for (const [path, key] of [
+      [objects, acme],
+      [objects, 'tp_wrong'],
+      ['/taxii2/', acme],
+    ] as const)
+      expect((await get(path, key)).headers.get('vary')).toMatch(
+        /^X-API-KEY, Authorization, Accept(, Accept-Encoding)?$/,
+      );
   });
 
   it('is revalidated, and HEAD is answered as GET', async () => {

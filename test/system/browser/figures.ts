@@ -130,7 +130,7 @@ export const figures = () =>
       expect(newest).toHaveLength(4);
       expect(await summary(page, 'recent')).toContain('3 new threats, 0 reports, 0 filed takedowns.');
       expect(await page.locator('#recent').getByRole('link', { name: 'url-0.example' }).getAttribute('href')).toBe(
-        '#threats=url-0',
+        '#/threats=url-0',
       );
       const { points } = await dashboard.get(`organization/metrics/timeline${lastAsked(openedPage, '/timeline')}`);
       expect(await bars(page, 'totals')).toEqual(
@@ -246,7 +246,6 @@ export const figures = () =>
       for (const summary of await page.locator('summary').all()) await summary.click();
       await page.evaluate(await readFile(AXE, 'utf8'));
       const findings = `axe.run().then(({ violations }) => violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
       .map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`;
       expect(await evaluate(page, findings)).toEqual([]);
       await page.getByRole('button', { name: 'Sign out' }).click();

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   cpSync,
   existsSync,
@@ -15,14 +16,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { issueApiKey, type ApiKey, listApiKeys } from '../../../src/api-keys/api-keys.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { MS_PER_DAY } from '../../../src/events/instant.js';
-import { eventually } from '../../support/eventually.js';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { operatorCall } from '../../support/operator-call.js';
+import { signedHeaders } from '../../../src/webhooks/secrets.js';
+import { listAllWebhooks } from '../../../src/webhooks/list-webhooks.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 
 const TIMEOUT_MS = 180_000;
 /** A sixtieth of the sites, and every kind of asset; `row-events.spec.ts` reads all of them. */
-const isKept = (row: string, index: number): boolean => index % 60 === 0 || row.includes('twitter.com');
+const isKept = (row: string, index: number): boolean =>
+  index % 60 === 0 || /twitter\.com|x\.com\/AcalaNetworks|checkmy-wallet\.com/.test(row);
 
 let database: TestDatabase;
 let folder: string;
@@ -48,6 +52,7 @@ const runDemo = async (): Promise<Program> => {
       DATA_DIR: join(folder, 'data'),
       PORT: '0',
       SOURCES_FILE: join(folder, 'sources.json'),
+      WEBHOOK_MASTER_KEY_FILE: join(folder, 'webhook-master-key'),
     },
   });
   demos.push(demo);
@@ -68,6 +73,14 @@ const demoKeys = async (): Promise<ApiKey[]> =>
 /** Returns the number that the chart shows next to a name. */
 const numberInChart = (stdout: string, name: string): number =>
   Number(new RegExp(`^ *${name} +([\\d,]+)`, 'm').exec(stdout)?.[1]?.replaceAll(',', ''));
+
+const read = async (demo: Program, path: string): Promise<any> => {
+  const [{ url, init }] = callsIn(demo.out()) as [{ url: string; init: RequestInit }];
+  return (await fetch(new URL(path, url), { headers: init.headers! })).json();
+};
+
+const webhooksNow = async (): Promise<string[]> =>
+  (await listAllWebhooks(database.pool, 'acme')).map(({ url }) => new URL(url).pathname);
 
 /** Parses the curl commands that the demo prints. */
 const callsIn = (stdout: string): { url: string; init: RequestInit }[] =>
@@ -122,6 +135,7 @@ beforeAll(async () => {
   installPart();
   const list = { id: 'unreachable', kind: 'list', format: 'plain', url: 'http://127.0.0.1:9/' };
   writeFileSync(join(folder, 'sources.json'), JSON.stringify({ sources: [{ id: 'own', kind: 'own' }, list] }));
+  writeFileSync(join(folder, 'webhook-master-key'), `${randomBytes(32).toString('base64')}\n`);
   database = await createDatabase({ migrated: false });
 });
 afterAll(async () => {
@@ -163,21 +177,65 @@ describe('The demo', () => {
     expect((await fetch(page!)).status).toBe(200);
   });
 
-  it('has a dispute and a group with members, and says in one sentence which lists could not be fetched', async () => {
+  it('has disputes and a group with members, and says in one sentence which lists could not be fetched', async () => {
     expect(
       first.err().match(/The asset check runs without the lists unreachable, which could not be fetched/g),
     ).toHaveLength(1);
     expect(first.err()).not.toMatch(/^\{/m);
-    const read = async (path: string): Promise<unknown> => {
-      const [{ url, init }] = callsIn(first.out()) as [{ url: string; init: RequestInit }];
-      return (await fetch(new URL(path, url), { headers: init.headers! })).json();
-    };
-    expect(await read('/v2/asset/disputes')).toMatchObject({
-      items: [{ content: 'polkadot-dot.info', status: 'OPEN' }],
-    });
-    expect(await read('/v2/organization/asset-groups')).toMatchObject({
+    const { items } = await read(first, '/v2/asset/disputes');
+    expect(items).toHaveLength(3);
+    expect(items).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ content: 'polkadot-dot.info', status: 'OPEN' }),
+        expect.objectContaining({ content: 'https://x.com/AcalaNetworks', status: 'REJECTED' }),
+        expect.objectContaining({
+          content: 'checkmy-wallet.com',
+          status: 'ACCEPTED',
+        }),
+      ]),
+    );
+    expect(await read(first, '/v2/organization/asset-groups')).toMatchObject({
       groups: expect.arrayContaining([expect.objectContaining({ name: 'Our own sites', assetCount: 4 })]),
     });
+  });
+
+  it('has assets of several types, brands, a watchlist and takedowns that took hours to weeks', async () => {
+    const types = new Set<string>();
+    for (const type of ['URL', 'ADDRESS', 'TWITTER'])
+      for (const { asset } of (await read(first, `/v2/organization/threats?assetType=${type}`)).items)
+        types.add(asset.type);
+    expect([...types]).toEqual(['URL', 'ADDRESS', 'TWITTER']);
+    expect((await read(first, '/v2/organization/threats?status=WATCHLISTED')).items.length).toBeGreaterThan(10);
+    expect((await read(first, '/v2/organization/brands')).total).toBe(4);
+    const takedowns = (await read(first, '/v2/organization/takedowns?status=COMPLETED&limit=500')).items;
+    const hours = takedowns.map(
+      ({ createdAt, updatedAt }: Record<string, string>) =>
+        (Date.parse(updatedAt!) - Date.parse(createdAt!)) / 3_600_000,
+    );
+    expect(Math.min(...hours)).toBeLessThan(24);
+    expect(Math.max(...hours)).toBeGreaterThan(7 * 24);
+  });
+
+  it('has a webhook whose deliveries its own receiver verifies, and says the secret', async () => {
+    const [, id, url] = /The webhook (wh_\w+) sends .* to a receiver of the demo, (\S+)/.exec(first.err())!;
+    const secret = /verifies each delivery: (whsec_\S+)/.exec(first.err())?.[1];
+    await eventuallyPasses(async () => {
+      const webhook = await read(first, `/v2/organization/webhooks/${id}`);
+      expect(webhook).toMatchObject({ url, state: 'ACTIVE', behind: 0, lastSuccessAt: expect.any(String) });
+    });
+    const { attempts } = await read(first, `/v2/organization/webhooks/${id}/attempts`);
+    expect(new Set(attempts.map(({ status }: { status: number }) => status))).toEqual(new Set([204]));
+    const body = Buffer.from('{}');
+    const post = async (key: string, sent: Buffer): Promise<number> => {
+      const secrets = [Buffer.from(key.replace('whsec_', ''), 'base64')];
+      const headers = signedHeaders(secrets, 'msg_1', Date.now(), body);
+      return (await fetch(url!, { method: 'POST', headers, body: sent })).status;
+    };
+    expect(await post(secret!, body)).toBe(204);
+    expect(await post(`whsec_${randomBytes(32).toString('base64')}`, body)).toBe(401);
+    expect(await post(secret!, Buffer.from('{ }'))).toBe(401);
+    await expect(post(secret!, Buffer.alloc(2_000_000))).rejects.toThrow();
+    expect((await fetch(url!)).status).toBe(405);
   });
 
   it('prints no key, and stores its keys in files that other users cannot read', () => {
@@ -192,11 +250,12 @@ describe('The demo', () => {
     }
   });
 
-  it('revokes its keys and deletes its header files when it gets a signal', async () => {
+  it('revokes its keys and deletes its header files and its webhook when it gets a signal', async () => {
     expect((await demoKeys()).map(({ revokedAt }) => revokedAt)).toEqual([undefined, undefined]);
     expect(await first.stop('SIGINT')).toBe(0);
     expect((await demoKeys()).map(({ revokedAt }) => revokedAt)).toEqual([expect.any(Number), expect.any(Number)]);
     expect(readdirSync(join(folder, 'data'))).not.toContain('demo');
+    expect(await webhooksNow()).toEqual([]);
   });
 
   it(
@@ -207,7 +266,9 @@ describe('The demo', () => {
       const expected = { ...recount(), Reports: recount()['Reports']! + 1 };
       for (const [name, figure] of Object.entries(expected))
         expect([name, numberInChart(second.out(), name)]).toEqual([name, figure]);
+      expect((await read(second, '/v2/asset/disputes')).items).toHaveLength(3);
       expect(await second.stop('SIGKILL')).toBe('SIGKILL');
+      expect(await webhooksNow()).toEqual(['/receiver-of-the-demo']);
 
       const keyFolder = join(folder, 'data', 'demo');
       expect(readdirSync(keyFolder)).toHaveLength(2);
@@ -223,12 +284,14 @@ describe('The demo', () => {
       const before = await log.head();
       const env = { DATABASE_URL: database.url, DATA_DIR: join(folder, 'data') };
       const { code, out } = await operatorCall(env, 'demo', '--clean', '--json');
-      expect([code, JSON.parse(out)]).toEqual([0, { revokedKeys: 2, deletedFiles: 2 }]);
+      expect([code, JSON.parse(out)]).toEqual([0, { revokedKeys: 2, deletedFiles: 2, deletedWebhooks: 1 }]);
       expect(readdirSync(keyFolder)).toEqual(['notes.header']);
       const validKeys = (await demoKeys()).filter(({ revokedAt }) => revokedAt === undefined);
       expect(validKeys.map(({ id }) => id)).toEqual(ids);
-      expect(await log.head()).toBe(before + 2n);
-      expect((await operatorCall(env, 'demo', '--clean')).out).toMatch(/^Revoked 0 keys and deleted 0 header files /);
+      expect(await log.head()).toBe(before + 3n);
+      expect((await operatorCall(env, 'demo', '--clean')).out).toMatch(
+        /^Revoked 0 keys and deleted 0 header files and 0 webhooks /,
+      );
     },
     TIMEOUT_MS,
   );

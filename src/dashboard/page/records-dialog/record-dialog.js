@@ -152,7 +152,7 @@ const attempt = async (signal, work) => {
 
 /** Returns the kind and the id that the fragment of the address names; undefined if it names no record. */
 const readFragment = () => {
-  const [[kind, id] = []] = new URLSearchParams(location.hash.slice(1));
+  const [[kind, id] = []] = new URLSearchParams(location.hash.slice(2));
   return id && Object.hasOwn(KINDS, kind) ? [kind, id] : undefined;
 };
 

@@ -1,29 +1,29 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { metrics } from '../../projections/metrics/projection.js';
-import { transact } from '../../projections/engine/projection.js';
-import { decodeEvent } from '../../projections/engine/parking.js';
-import { rebuild } from '../../projections/engine/rebuild.js';
-import { verify } from '../../projections/engine/verify.js';
-import type { RecordedEvent } from '../../src/event-log/event-log.js';
-import { EARLIEST, LATEST } from '../../src/events/instant.js';
-import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import { metrics } from '../../../projections/metrics/projection.js';
+import { transact } from '../../../projections/engine/projection.js';
+import { decodeEvent } from '../../../projections/engine/parking.js';
+import { rebuild } from '../../../projections/engine/rebuild.js';
+import { verify } from '../../../projections/engine/verify.js';
+import type { RecordedEvent } from '../../../src/event-log/event-log.js';
+import { EARLIEST, LATEST } from '../../../src/events/instant.js';
+import { GetMetrics, GetMetricsHandler } from '../../../src/metrics/get-metrics.js';
 import {
   GetRestatement,
   GetRestatementHandler,
   ListRestatedRecords,
   ListRestatedRecordsHandler,
-} from '../../src/metrics/get-restatement.js';
-import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
-import type { RestatedRecord } from '../../src/metrics/metrics.dto.js';
-import { type Moment, READ_MOMENT } from '../../src/metrics/past-sql.js';
-import { seeds } from '../support/full-size.js';
-import { usesEventStore } from '../support/logs.js';
-import { newDatabase, newLogs } from '../support/open-for-tests.js';
-import { projectToHead } from '../support/projecting.js';
-import { Random } from '../support/random.js';
-import { recordedInOrder, type Sent } from '../support/upstream.js';
-import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from './histories.js';
-import { naiveCount, naiveLast, newestStates, type Query } from './naive-count.js';
+} from '../../../src/metrics/get-restatement.js';
+import { MetricsQueries } from '../../../src/metrics/metrics-queries.js';
+import type { RestatedRecord } from '../../../src/metrics/metrics.dto.js';
+import { type Moment, READ_MOMENT } from '../../../src/metrics/past-sql.js';
+import { seeds } from '../../support/full-size.js';
+import { usesEventStore } from '../../support/logs.js';
+import { newDatabase, newLogs } from '../../support/open-for-tests.js';
+import { projectToHead } from '../../support/projecting.js';
+import { Random } from '../../support/random.js';
+import { recordedInOrder, type Sent } from '../../support/upstream.js';
+import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from '../histories.js';
+import { naiveCount, naiveLast, newestStates, type Query } from '../naive-count.js';
 
 const MS_PER_DAY = 86_400_000;
 

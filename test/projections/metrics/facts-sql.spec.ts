@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { DAY_COUNTS, TYPE_DAY_COUNTS } from '../../projections/metrics/counts.js';
+import { DAY_COUNTS, TYPE_DAY_COUNTS } from '../../../projections/metrics/counts.js';
 import {
   DELETE_FORMER_FACTS,
   DELETE_FORMER_STATES,
@@ -7,10 +7,10 @@ import {
   INSERT_NEW_RECORDS,
   READ_FORMER_STATES,
   UPDATE_RECORDS,
-} from '../../projections/metrics/facts-sql.js';
-import { INSERT_LOG_STEPS, READ_LOG_INSTANTS } from '../../projections/metrics/log-clock.js';
-import { transact } from '../../projections/engine/projection.js';
-import { sharedDatabase } from '../support/open-for-tests.js';
+} from '../../../projections/metrics/facts-sql.js';
+import { INSERT_LOG_STEPS, READ_LOG_INSTANTS } from '../../../projections/metrics/log-clock.js';
+import { transact } from '../../../projections/engine/projection.js';
+import { sharedDatabase } from '../../support/open-for-tests.js';
 
 const SIZE = 3_000;
 const numbers = (type: string): string => `array(select n::${type} from generate_series(1, ${SIZE}) n)`;
