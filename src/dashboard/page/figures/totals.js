@@ -50,8 +50,9 @@ const wordsFor = (body, { range, brandSlug, knownAt }) => {
   const { name, before } = RANGES[range];
   if (body.then !== undefined)
     return (
-      `As known on ${time(knownAt)}, counted in ${name}${brandSlug ? ' for this brand' : ''}, which ends then unless it ` +
-      `has a last day. ${isEmpty(body) ? 'Nothing had been counted. ' : ''}Changes are what became known since.`
+      `As known on ${time(knownAt)}, counted in ${name}${before === undefined || range === 'custom' ? '' : ' up to then'}` +
+      `${brandSlug ? ' for this brand' : ''}. ${isEmpty(body) ? 'Nothing had been counted. ' : ''}` +
+      'Changes are what became known since.'
     );
   const what = isEmpty(body)
     ? `Nothing has been counted for ${brandSlug ? 'this brand' : 'your organization'} in ${name}.`
