@@ -282,7 +282,9 @@ export const knownAt = () =>
       await dialog.locator('.summary').getByText('4 shown').waitFor();
       const at = (days: number): string => daysAgo(days).slice(0, 19).replace('T', ' ');
       const none = 'Not in this range';
-      expect((await table(page, '#records-dialog')).map((row) => row.slice(0, 5)).sort()).toEqual([
+      expect(
+        (await table(page, '#records-dialog')).map((row) => row.slice(0, 5)).sort(([a], [b]) => (a! < b! ? -1 : 1)),
+      ).toEqual([
         ['late-1.example', 'Threat', none, `New threats (URL) ${at(5)}`, 'New, first stored after the range'],
         ['late-2.example', 'Threat', none, `New threats (URL) ${at(6)}`, 'New, first stored after the range'],
         ['now', 'Report', `Reports ${at(2)}`, none, 'Deleted'],
