@@ -53,10 +53,19 @@ export const COUNT_FACTS = `
     select organization, brand, (at / ${MS_PER_DAY})::int, type, count(*) from read.facts
     where measure = ${MEASURE.threat} group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
 
+/** SQL for when the log stored fact `n`, in ms: one of 20 facts some hours to 60 days late, the others within a minute. */
+const RECORDED_AT = `at + case
+           when n % 20 = 0 then (power(abs(hashint8(n)::bigint) % 1000 / 1000.0, 3) * 60 * ${MS_PER_DAY})::bigint
+           else abs(hashint8(n)::bigint) % 60000
+         end`;
+
+/** SQL for the class of a delay of `days`, as `lagOf` returns it. */
+const lagInSql = (days: string): string => `length(ltrim((${days})::bit(32)::text, '0'))`;
+
 /**
  * Fills the table of the comparison variant and the tables of the metrics. The metrics tables get the rows that the
  * projection would write, but with a few large statements. The facts are spread evenly over the days, in chronological
- * order. Every run gets the same facts.
+ * order. Every run gets the same facts. Positions of the log are instants in ms.
  */
 export const fillFacts = async (pool: Pool, facts: number, organizations = ORGANIZATIONS): Promise<void> => {
   const connection = await pool.connect();
@@ -67,18 +76,20 @@ export const fillFacts = async (pool: Pool, facts: number, organizations = ORGAN
       create schema bench`);
     await connection.query('select setseed(0.42)');
     await connection.query(
-      `insert into read.facts (organization, brand, at, measure, type, record)
-       select 'org-' || organization, '', at, measure, case when measure = ${MEASURE.threat} then type else '' end, record
+      `insert into read.facts (organization, brand, at, measure, type, record, since, lag)
+       select 'org-' || organization, '', at, measure, case when measure = ${MEASURE.threat} then type else '' end,
+         'record-' || n, recorded_at, ${lagInSql(`recorded_at / ${MS_PER_DAY} - at / ${MS_PER_DAY}`)}
        from (
-         select
+         select drawn.*, ${RECORDED_AT} as recorded_at from (
+         select n,
            1 + width_bucket(random(), $2::float8[]) as organization,
            $4::bigint + (n * ($5::bigint / $1::float8))::bigint as at,
            ($6::smallint[])[1 + floor(random() * 100)::int] as measure,
-           ($7::text[])[1 + width_bucket(random(), $3::float8[])] as type,
-           'record-' || n as record
+           ($7::text[])[1 + width_bucket(random(), $3::float8[])] as type
          from generate_series(0, $1::bigint - 1) n
          offset 0
-       ) drawn`,
+         ) drawn
+       ) stored`,
       [
         facts,
         zipfBounds(organizations),

@@ -10,6 +10,7 @@ import { metricsOverHttp } from './metrics-over-http.js';
 import { metricsAnyRange } from './metrics-any-range.js';
 import { timeline } from './timeline.js';
 import { falsePositives } from './false-positives.js';
+import { knownMetrics } from './known-metrics.js';
 import { takedownStatistics } from './takedown-statistics.js';
 import { projectAgainstCopy } from './project-against-copy.js';
 import { projectRecordsAgainstCopy } from './project-records-against-copy.js';
@@ -51,6 +52,7 @@ export const GOALS: readonly Goal[] = [
   timeline,
   takedownStatistics,
   falsePositives,
+  knownMetrics,
   projectAgainstCopy,
   projectRecordsAgainstCopy,
   projectAgainstRowByRow,
