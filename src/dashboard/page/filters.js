@@ -2,7 +2,7 @@ import { RANGES, queryOf } from './range.js';
 
 const form = document.getElementById('filters');
 const customRange = document.getElementById('custom-range');
-const { range, startDate, endDate, brandSlug } = form.elements;
+const { range, startDate, endDate, brandSlug, knownAt, present } = form.elements;
 
 /** The chosen brand or, until the list of brands has been loaded, the brand in the address. */
 let brand;
@@ -11,6 +11,7 @@ const readForm = () => ({
   range: range.value,
   ...(range.value === 'custom' && { startDate: startDate.value, endDate: endDate.value }),
   ...(brand && { brandSlug: brand }),
+  ...(knownAt.value && { knownAt: new Date(`${knownAt.value}Z`).toISOString() }),
 });
 
 /** Writes the filters to the address, so that reloads and bookmarks keep them. */
@@ -24,6 +25,9 @@ const readAddress = () => {
   startDate.value = query.get('startDate') ?? '';
   endDate.value = query.get('endDate') ?? '';
   brand = query.get('brandSlug');
+  // The field takes only a valid date-time, without its zone.
+  knownAt.value = query.get('knownAt')?.replace(/(?:\.000)?Z$/, '') ?? '';
+  present.hidden = knownAt.value === '';
   if (range.value === 'custom' && !(startDate.value && endDate.value)) range.value = '30d';
   customRange.hidden = range.value !== 'custom';
 };
@@ -36,9 +40,11 @@ const fillCustomRange = () => {
 
 const isUsable = () => {
   endDate.setCustomValidity(startDate.value > endDate.value ? 'The last day must not be before the first.' : '');
+  const isPast = !knownAt.value || Date.parse(`${knownAt.value}Z`) < Date.now();
+  knownAt.setCustomValidity(isPast ? '' : 'Choose a date and a time in the past (UTC).');
   const isCustom = range.value === 'custom';
   startDate.required = endDate.required = isCustom;
-  return !isCustom || form.reportValidity();
+  return isCustom ? form.reportValidity() : knownAt.reportValidity();
 };
 
 /**
@@ -52,6 +58,7 @@ export const startFilters = (onChange) => {
   const applyFilters = () => {
     if (!isUsable()) return;
     filters = readForm();
+    present.hidden = filters.knownAt === undefined;
     writeAddress(filters);
     onChange();
   };
@@ -60,10 +67,15 @@ export const startFilters = (onChange) => {
     customRange.hidden = range.value !== 'custom';
     if (range.value === 'custom') fillCustomRange();
     // Dates take effect when the button is pressed, because a date may be half typed before.
-    if (target !== startDate && target !== endDate) applyFilters();
+    if (![startDate, endDate, knownAt].includes(target)) applyFilters();
   });
   form.addEventListener('submit', (event) => {
     event.preventDefault();
+    applyFilters();
+  });
+  present.addEventListener('click', () => {
+    knownAt.value = '';
+    knownAt.focus();
     applyFilters();
   });
   return {

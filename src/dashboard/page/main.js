@@ -61,7 +61,8 @@ const refresh = async (signal) => {
     if (signal.aborted) return REFRESH_INTERVAL_MS;
     if (failures.some(endOn401)) return REFRESH_INTERVAL_MS;
     if (moment !== undefined) asOf.textContent = `Data as of ${time(moment)}`;
-    const { name } = RANGES[currentFilters.range];
+    const { knownAt, range } = currentFilters;
+    const name = RANGES[range].name + (knownAt ? `, with totals as known on ${time(knownAt)},` : '');
     if (failures.length === 0 && announced !== name) announce(`Figures of ${name} are shown`);
     announced = name;
     return waitAfter(failures);

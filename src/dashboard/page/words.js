@@ -32,18 +32,18 @@ export const pointName = (interval, point) => POINT_NAMES[interval](point);
 
 /**
  * Formats a rise or fall, with words for screen readers.
- * @param ratio the metric divided by the earlier metric; null if the earlier metric is 0
+ * @param ratio the metric divided by the earlier metric; null if the earlier metric is 0; undefined if only the difference
+ *   is of interest
  */
 export const change = (difference, ratio) => {
   const isRise = difference > 0;
   const size = number(Math.abs(difference));
-  const percent = ratio === null ? undefined : PERCENT.format(Math.abs(ratio - 1));
   const [arrow, sign, word, compared] = isRise ? ['▲', '+', 'up', 'more'] : ['▼', '−', 'down', 'less'];
-  return {
-    isRise,
-    signs: `${arrow} ${sign}${size} (${percent === undefined ? 'no earlier data' : `${sign}${percent}`})`,
-    words: `${word} by ${size}, ${percent === undefined ? 'no earlier data' : `${percent} ${compared}`}`,
-  };
+  const [signs, words] = [`${arrow} ${sign}${size}`, `${word} by ${size}`];
+  if (ratio === undefined) return { isRise, signs, words };
+  if (ratio === null) return { isRise, signs: `${signs} (no earlier data)`, words: `${words}, no earlier data` };
+  const percent = PERCENT.format(Math.abs(ratio - 1));
+  return { isRise, signs: `${signs} (${sign}${percent})`, words: `${words}, ${percent} ${compared}` };
 };
 
 const UNITS = [

@@ -4,7 +4,7 @@ import { figures, refreshes, tokens } from './figures.js';
 import { keyAndFailures } from './key.js';
 import { layout } from './layout.js';
 import { closePages, startDashboard, stopDashboard } from './opened-dashboard.js';
-import { filters } from './filters.js';
+import { filters, knownAt } from './filters.js';
 import { recordsDialog } from './records-dialog.js';
 
 describeWithChromium('The dashboard', () => {
@@ -20,4 +20,5 @@ describeWithChromium('The dashboard', () => {
   // The following tests record more events.
   recordsDialog();
   refreshes();
+  knownAt();
 });

@@ -1,7 +1,22 @@
-import { describe, expect, it } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { eventually } from '../../support/eventually.js';
 import { sent } from '../../support/upstream.js';
-import { dateDaysAgo, daysAgo } from './acme-events.js';
-import { bars, choose, dashboard, evaluate, labels, lastAsked, settled, summary, totals } from './opened-dashboard.js';
+import { dateDaysAgo, daysAgo, threat } from './acme-events.js';
+import {
+  bars,
+  choose,
+  dashboard,
+  evaluate,
+  labels,
+  lastAsked,
+  type Opened,
+  settled,
+  summary,
+  table,
+  totals,
+} from './opened-dashboard.js';
 
 export const filters = () =>
   describe('with its filters', () => {
@@ -72,6 +87,9 @@ export const filters = () =>
         ...links(4),
         'INPUT range',
         'SELECT brandSlug',
+        // The parts of the date and the time, and the calendar.
+        ...Array<unknown>(8).fill('INPUT knownAt'),
+        'BUTTON Compare with now',
         ...Array<unknown>(5).fill(expect.stringMatching(/^BUTTON \d+$/)),
         'INPUT content',
         'BUTTON Check',
@@ -200,5 +218,121 @@ export const filters = () =>
       expect(await summary(page, 'recent')).toContain('nothing new has been recorded');
       expect(await page.locator('#brand-choice').isVisible()).toBe(false);
       expect(errors).toEqual([]);
+    });
+  });
+
+/** Runs last, because it records events. */
+export const knownAt = () =>
+  describe('with the totals as known on a date-time', () => {
+    /** A whole second after which the records change, as the field has it. */
+    let then: string;
+    const field = (page: Page) => page.getByLabel('Totals as known on (UTC)');
+    const cards = async (page: Page): Promise<Record<string, string[]>> =>
+      evaluate(
+        page,
+        `Object.fromEntries([...document.querySelectorAll('#totals dl > div')].map((each) => [each.dataset.metric,
+          ['.figure', '.change [aria-hidden], .change.quiet', '.change .unseen', '.note:last-child']
+            .map((part) => each.querySelector(part)?.textContent ?? '')]))`,
+      );
+    const compare = async ({ page }: Opened, instant: string): Promise<void> => {
+      await field(page).fill(instant);
+      await field(page).press('Enter');
+      await page.locator('#totals .summary').getByText('As known on').waitFor();
+      await settled(page);
+    };
+
+    beforeAll(async () => {
+      const instant = (Math.floor(Date.now() / 1_000) + 1) * 1_000;
+      then = new Date(instant).toISOString().slice(0, 19);
+      await eventually('the second has passed', () => Date.now() > instant + 1_000);
+      const deletedAt = daysAgo(0);
+      await dashboard.record(
+        threat('late-1', 'URL', 5),
+        threat('late-2', 'URL', 6),
+        sent('ThreatDeleted', { organization: 'acme', threatId: 'url-5', deletedAt }),
+        sent('ReportDeleted', { organization: 'acme', reportId: 'now', deletedAt }),
+      );
+    });
+
+    it('shows the numbers of then, each with its difference in a sign and in words, and keeps them on a reload', async () => {
+      const opened = await dashboard.openFigures('', { viewport: { width: 360, height: 740 } });
+      const { page, errors } = opened;
+      await compare(opened, then);
+      const { metrics } = await dashboard.get(`organization/metrics?startDate=${dateDaysAgo(29)}&knownAt=${then}Z`);
+      const expected = {
+        newThreats: [String(metrics.newThreats), '▲ +1', 'up by 1, needs attention', `${metrics.newThreats + 1} now`],
+        reports: ['1', '▼ −1', 'down by 1', '0 now'],
+        takedownsFiled: ['4', 'no change', '', '4 now'],
+      };
+      expect(await cards(page)).toMatchObject(expected);
+      expect(await summary(page, 'totals')).toMatch(/^As known on .+ UTC, counted in the last 30 days up to then\./);
+      expect(await page.locator('#totals .trend, #totals .figure button').count()).toBe(0);
+      await page.reload();
+      await settled(page);
+      expect([await cards(page), await field(page).inputValue()]).toMatchObject([expected, then]);
+      expect(await evaluate(page, 'document.documentElement.scrollWidth')).toBe(360);
+      expect(errors).toEqual([]);
+    });
+
+    it('lists the records behind the differences, and saves them', async () => {
+      const opened = await dashboard.openFigures(`?range=30d&knownAt=${then}.000Z`);
+      const { page } = opened;
+      await page.getByRole('button', { name: 'Show the records that changed' }).click();
+      const dialog = page.locator('#records-dialog[open]');
+      await dialog.locator('.summary').getByText('4 shown').waitFor();
+      const at = (days: number): string => daysAgo(days).slice(0, 19).replace('T', ' ');
+      const none = 'Not in this range';
+      expect(
+        (await table(page, '#records-dialog')).map((row) => row.slice(0, 5)).sort(([a], [b]) => (a! < b! ? -1 : 1)),
+      ).toEqual([
+        ['late-1.example', 'Threat', none, `New threats (URL) ${at(5)}`, 'New, first stored after the range'],
+        ['late-2.example', 'Threat', none, `New threats (URL) ${at(6)}`, 'New, first stored after the range'],
+        ['now', 'Report', `Reports ${at(2)}`, none, 'Deleted'],
+        ['url-5', 'Threat', `New threats (URL) ${at(20)}`, none, 'Deleted'],
+      ]);
+      expect(await dialog.locator('form').isVisible()).toBe(false);
+      const [download] = await Promise.all([page.waitForEvent('download'), dialog.locator('.csv').click()]);
+      expect([
+        download.suggestedFilename(),
+        (await readFile(await download.path(), 'utf8')).split('\r\n').length,
+      ]).toEqual(['restated.csv', 6]);
+      await dialog.getByRole('link', { name: 'late-1.example' }).click();
+      await page.locator('#record-dialog[open]').getByText('late-1.example').first().waitFor();
+    });
+
+    it('says that nothing was known, that nothing changed, and that a time or a response is wrong', async () => {
+      const opened = await dashboard.openFigures(`?range=30d`);
+      const { page, asked } = opened;
+      await compare(opened, '2026-01-01T00:00:00');
+      expect(await summary(page, 'totals')).toContain('Nothing had been counted.');
+      expect(Object.values(await totals(page))).toEqual(Array(5).fill('0'));
+      await page.route('**/restatement/records*', (route) =>
+        route.fulfill({ headers: { 'x-as-of': daysAgo(0) }, json: { items: [] } }),
+      );
+      await page.getByRole('button', { name: 'Show the records that changed' }).click();
+      await page.locator('#records-dialog .summary').getByText('None. Range').waitFor();
+      await page.keyboard.press('Escape');
+
+      asked.length = 0;
+      await field(page).fill('9998-01-01T00:00');
+      await field(page).press('Enter');
+      expect(await evaluate(page, `document.querySelector('[name=knownAt]').validationMessage`)).toContain(
+        'in the past',
+      );
+      expect(asked).toEqual([]);
+
+      await page.getByRole('button', { name: 'Show the present totals' }).click();
+      await settled(page);
+      expect([await field(page).inputValue(), new URL(page.url()).search]).toEqual(['', '?range=30d']);
+      expect(await summary(page, 'totals')).toContain('Changes are relative to');
+      expect(await evaluate(page, `document.activeElement.name`)).toBe('knownAt');
+
+      const message = 'The metrics are being rebuilt, so the service does not know yet what it knew in the past';
+      await page.route('**/metrics/restatement?*', (route) => route.fulfill({ status: 503, json: { message } }));
+      await field(page).fill(then);
+      await field(page).press('Enter');
+      await page.locator('#problem').getByText(message).waitFor();
+      expect([await summary(page, 'totals'), await totals(page)]).toEqual(['Not available.', {}]);
+      expect(await page.getByRole('button', { name: 'Show the records that changed' }).isVisible()).toBe(false);
     });
   });

@@ -55,6 +55,21 @@ const TABLE: readonly Guide[] = [
     name: 'metrics.md',
     shows: ['"newThreats":', '"points":', '"difference":', '"timeToTakedown":', '"falsePositives":'],
   },
+  {
+    name: 'restatement.md',
+    shows: [
+      '"accepted":61,"duplicates":0',
+      '"accepted":5,"duplicates":0',
+      'by the instant: the same bytes',
+      'by the token: the same bytes',
+      '"newThreats":-2',
+      '"late":{"added":1,"removed":0},"corrected":{"added":0,"removed":3}',
+      '"cause":"new"',
+      ',moved,false,',
+      ',deleted,false,',
+      ',status,false,',
+    ],
+  },
   { name: 'records-and-feed.md', shows: ['"accepted":1', '"threat-7021"', '"threat-protection.threat"'] },
   {
     name: 'sending-events.md',

@@ -2,8 +2,8 @@ import { draw } from './chart-drawing.js';
 import { newestDay, offerNewest } from './newest.js';
 import { RANGES, queryOf } from '../range.js';
 import { element } from '../table.js';
-import { countButton, opener } from '../records-dialog/records-dialog.js';
-import { change, number, pointName } from '../words.js';
+import { countButton, openRestated, opener } from '../records-dialog/records-dialog.js';
+import { change, number, pointName, time } from '../words.js';
 
 /** What a rise and a fall mean: `good`, `attention` or `plain`. */
 const [THREATENING, WORK, SUCCESS] = ['attention plain', 'plain plain', 'good attention'];
@@ -28,7 +28,9 @@ const METRICS = [
 ];
 const section = document.getElementById('totals');
 
-const countsOf = (body) => (body.current ?? body).metrics;
+const restated = document.getElementById('restated');
+
+const countsOf = (body) => (body.then ?? body.current ?? body).metrics;
 const isEmpty = (body) => METRICS.every(({ key }) => countsOf(body)[key] === 0);
 
 /**
@@ -36,14 +38,22 @@ const isEmpty = (body) => METRICS.every(({ key }) => countsOf(body)[key] === 0);
  * no newer data.
  */
 export const load = async (api, filters, signal) => {
+  if (filters.knownAt !== undefined)
+    return api.get('organization/metrics/restatement', { ...queryOf(filters), from: filters.knownAt }, signal);
   if (filters.range === 'all') return api.get('organization/metrics', queryOf(filters), signal);
   const answer = await api.get('organization/metrics/comparison', { ...queryOf(filters), with: 'previous' }, signal);
   if (!isEmpty(answer.body)) return answer;
   return { ...answer, body: { ...answer.body, newest: await newestDay(api, filters, signal) } };
 };
 
-const wordsFor = (body, { range, brandSlug }) => {
+const wordsFor = (body, { range, brandSlug, knownAt }) => {
   const { name, before } = RANGES[range];
+  if (body.then !== undefined)
+    return (
+      `As known on ${time(knownAt)}, counted in ${name}${before === undefined || range === 'custom' ? '' : ' up to then'}` +
+      `${brandSlug ? ' for this brand' : ''}. ${isEmpty(body) ? 'Nothing had been counted. ' : ''}` +
+      'Changes are what became known since.'
+    );
   const what = isEmpty(body)
     ? `Nothing has been counted for ${brandSlug ? 'this brand' : 'your organization'} in ${name}.`
     : `${before === undefined ? 'Everything counted so far' : `Counted in ${name}`}${brandSlug ? ' for this brand' : ''}.`;
@@ -74,12 +84,16 @@ const itemOf = ({ key, name, meanings, inRange, ofBrand }, body, filters) => {
   const item = element('div', '', { class: 'card', 'data-metric': key });
   const figure = element('dd', '', { class: 'figure' });
   const n = countsOf(body)[key];
-  figure.append(countButton(n, name, opener(key, n, name, queryOf(filters), RANGES[range].name)) ?? number(n));
+  // The lists have only the present records.
+  const onOpen = body.then === undefined ? opener(key, n, name, queryOf(filters), RANGES[range].name) : undefined;
+  figure.append(countButton(n, name, onOpen) ?? number(n));
   item.append(element('dt', name), figure);
-  if (body.difference !== undefined) item.append(changeOf(body.difference[key], body.ratio[key], meanings));
+  if (body.then !== undefined) item.append(changeOf(body.difference.metrics[key], undefined, meanings));
+  else if (body.difference !== undefined) item.append(changeOf(body.difference[key], body.ratio[key], meanings));
   const note = brandSlug ? ofBrand : range !== 'all' && inRange;
   if (note) item.append(element('dd', note, { class: 'note quiet' }));
-  item.append(trends.get(key));
+  if (body.then === undefined) item.append(trends.get(key));
+  else item.append(element('dd', `${number(body.now.metrics[key])} now`, { class: 'note quiet' }));
   return item;
 };
 
@@ -108,12 +122,15 @@ export const showTrends = ({ points, interval }) => {
 export const show = ({ body }, filters) => {
   section.querySelector('.summary').textContent = wordsFor(body, filters);
   offerNewest(body.newest, filters);
+  restated.hidden = body.then === undefined;
+  restated.onclick = () => openRestated({ ...queryOf(filters), from: filters.knownAt }, RANGES[filters.range].name);
   section.querySelector('dl').replaceChildren(...METRICS.map((metric) => itemOf(metric, body, filters)));
 };
 
 export const clear = () => {
   section.querySelector('.summary').textContent = 'Not available.';
   offerNewest();
+  restated.hidden = true;
   showTrends({ points: [] });
   section.querySelector('dl').replaceChildren();
 };

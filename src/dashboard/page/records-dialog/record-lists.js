@@ -1,4 +1,5 @@
 import { recordLink } from '../table.js';
+import { spoken } from '../words.js';
 
 /** The records that each metric of an organization counts: the list that has the records, and the counted statuses. */
 const ORGANIZATION_RECORDS = {
@@ -16,6 +17,7 @@ const ORGANIZATION_RECORDS = {
   disputesAccepted: ['disputes', ['ACCEPTED']],
   disputesRejected: ['disputes', ['REJECTED']],
   disputesOpen: ['disputes', ['OPEN']],
+  restated: ['restated'],
 };
 /**
  * The metrics that count other records for a brand: the threats of a brand are verdicts, and the watchlist of a brand
@@ -33,7 +35,9 @@ const DISPUTE_STATUSES = ['OPEN', 'ACCEPTED', 'REJECTED'];
 /** The statuses to choose from if a metric counts all records of a list. */
 const ALL_STATUSES = { threats: THREAT_STATUSES, takedowns: TAKEDOWN_STATUSES, disputes: DISPUTE_STATUSES };
 
-export const pathOf = (list) => `${list === 'disputes' ? 'asset' : 'organization'}/${list}`;
+/** The paths of the lists that are not at `organization/LIST`. */
+const PATHS = { disputes: 'asset/disputes', restated: 'organization/metrics/restatement/records' };
+export const pathOf = (list) => PATHS[list] ?? `organization/${list}`;
 
 /**
  * @returns the list and its path, the counted statuses (absent if all statuses are counted) and the statuses to choose from;
@@ -58,6 +62,21 @@ const CREATED = ['Created (UTC)', ({ createdAt }) => instant(createdAt)];
 const UPDATED = ['Changed (UTC)', ({ updatedAt }) => instant(updatedAt)];
 const BRANDS = ['Brands', ({ brands }) => brands.join(', ')];
 
+const CAUSES = {
+  new: 'New',
+  deleted: 'Deleted',
+  status: 'Other status',
+  moved: 'Other date',
+  type: 'Other type',
+  brand: 'Other brand',
+};
+/** Returns a metric in words: `takedownsFiled` becomes `Takedowns filed`. */
+const metricWords = (metric) => spoken(metric.replaceAll(/[A-Z]/g, '_$&').toUpperCase());
+const countedAs = (counted) =>
+  counted
+    .map(({ metric, type, at }) => `${metricWords(metric)}${type ? ` (${type})` : ''} ${instant(at)}`)
+    .join('; ') || 'Not in this range';
+
 const REASON = ['Reason', ({ reason }) => reason];
 const NOTE = ['Note', ({ note }) => note];
 
@@ -68,6 +87,17 @@ export const COLUMNS = {
   takedowns: [...assetOf('takedowns'), ['Brand', ({ brand }) => brand], CREATED, UPDATED, ID],
   disputes: [...assetOf('disputes'), REASON, NOTE, CREATED, UPDATED, ID],
   verdicts: [...assetOf('verdicts'), BRANDS, CREATED, ID],
+  restated: [
+    [
+      'Record',
+      ({ kind, id, asset, cause }) => (cause === 'deleted' ? id : recordLink(`${kind}s`, id, asset?.content ?? id)),
+    ],
+    ['Kind', ({ kind }) => spoken(kind.toUpperCase())],
+    ['Counted then', ({ then }) => countedAs(then)],
+    ['Counts now', ({ now }) => countedAs(now)],
+    ['Why', ({ cause, late }) => `${CAUSES[cause]}${late ? ', first stored after the range' : ''}`],
+    ['Stored (UTC)', ({ changedAt }) => instant(changedAt)],
+  ],
 };
 
 const textOf = ({ id, asset, brand, brands = [], reason, note }) =>

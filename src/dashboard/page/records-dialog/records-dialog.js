@@ -54,7 +54,8 @@ const searchWords = () => {
 };
 
 const listWords = (isCut) => {
-  if (items.length === 0) return 'None. Choose another status or type, or a longer range.';
+  if (items.length === 0)
+    return request.query.from ? 'None.' : 'None. Choose another status or type, or a longer range.';
   const total = !isFiltered() && request.total > items.length ? ` of ${number(request.total)}` : '';
   const rest = isCut ? '; the CSV contains all records' : nextCursor === undefined ? '' : ' so far';
   return `${number(items.length)}${total} shown${rest}, newest first.`;
@@ -166,6 +167,7 @@ const open = (metric, name, query, range, total) => {
     ...request.choices.map((each) => new Option(spoken(each), each)),
   );
   status.parentElement.hidden = request.choices.length < 2;
+  form.hidden = query.from !== undefined;
   title.textContent = name;
   summary.textContent = 'Loading …';
   table.hidden = more.hidden = true;
@@ -179,6 +181,9 @@ const isListed = (metric, n, { brandSlug }) => n > 0 && listOf(metric, brandSlug
 /** Returns a function that shows the counted records; undefined if there are no records to show. */
 export const opener = (metric, n, name, query, range) =>
   isListed(metric, n, query) ? () => open(metric, name, query, range, n) : undefined;
+
+/** Shows the records that count otherwise now than at the instant `from` of the query. */
+export const openRestated = (query, range) => open('restated', 'Records that changed', query, range);
 
 /** Shows all records of a list, of any time. */
 export const openAll = (list, name) => open(list, name, {}, 'all time');
