@@ -2,20 +2,13 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { json, nullable, statement } from '../postgres/statement.js';
 import { MEASURE } from '../events/facts.js';
 import { COUNTED_RANGE, countValues, OTHER_MEASURES } from './count-sql.js';
-import type { Totals, ComparedMetrics, Comparison } from './metrics.dto.js';
+import type { Totals, ComparedMetrics, Comparison, ComparisonWindow } from './metrics.dto.js';
 import type { Range, RequestedRange } from '../http/parameters.js';
 import { NAMED_TYPES, toTotals } from './get-metrics.js';
 import { Invalid } from '../errors.js';
 import { dayOf, EARLIEST, formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { MetricsQueries } from './metrics-queries.js';
-
-/**
- * The range to compare with: the range of equal length just before the requested range, or the same dates a year
- * earlier.
- */
-export const COMPARISON_WINDOWS = ['previous', 'year'] as const;
-export type ComparisonWindow = (typeof COMPARISON_WINDOWS)[number];
 
 /** Returns the same UTC date and time one year earlier; 29 February becomes 28 February. */
 const yearBefore = (instant: number): number => {

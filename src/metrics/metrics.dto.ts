@@ -1,8 +1,7 @@
 import { ApiExtraModels, ApiProperty, getSchemaPath, OmitType } from '@nestjs/swagger';
-import { IsDefined } from 'class-validator';
+import { IsDefined, IsString } from 'class-validator';
 import { IsBrandSlug, IsDateText, IsLimit, IsMoment, IsOneOf, IsOpaqueText } from '../http/parameters.js';
 import { type Interval, INTERVALS } from './timeline-sql.js';
-import { COMPARISON_WINDOWS, type ComparisonWindow } from './compare-metrics.js';
 
 export class MetricsRequest {
   /**
@@ -141,6 +140,13 @@ export class Timeline {
   /** Every interval of the range in order, including intervals without records. */
   points!: TimelinePoint[];
 }
+
+/**
+ * The range to compare with: the range of equal length just before the requested range, or the same dates a year
+ * earlier.
+ */
+export const COMPARISON_WINDOWS = ['previous', 'year'] as const;
+export type ComparisonWindow = (typeof COMPARISON_WINDOWS)[number];
 
 export class ComparisonRequest extends OmitType(MetricsRequest, ['startDate']) {
   /**
@@ -351,7 +357,7 @@ export class RestatementRequest extends MetricsRequest {
    * @example '2026-03-01T00:00:00Z'
    */
   @IsDefined({ message: 'from is required' })
-  @IsMoment()
+  @IsString({ message: 'from must be given once' })
   from!: string;
 
   /**

@@ -18,6 +18,7 @@ import {
   csvLine,
   entityTag,
   JSON_TYPE,
+  KNOWN_AT,
   sendSnapshot,
 } from '../http/responses/send-snapshot.js';
 import { limit as declareLimit } from '../limits.js';
@@ -99,7 +100,7 @@ export class RestatementController {
       'of the service, their difference, and what was stored late or corrected between them. The header `Known-At` names the ' +
       'later state.',
   })
-  @ApiSnapshot(Restatement)
+  @ApiSnapshot(Restatement, {}, 'brand', KNOWN_AT)
   @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`)
   async getRestatement(
     @Organization() organization: string,
@@ -127,7 +128,7 @@ export class RestatementController {
       'not listed. All pages are about the same later state. With `Accept: text/csv` the response is the table of ' +
       '`metrics/restatement/records.csv`.',
   })
-  @ApiSnapshot(RestatedRecords)
+  @ApiSnapshot(RestatedRecords, {}, 'brand', KNOWN_AT)
   async listRecords(
     @Organization() organization: string,
     @Query() request: RestatedRecordsRequest,
@@ -159,7 +160,7 @@ export class RestatementController {
     summary: 'Export the records that count otherwise now than then as a table',
     description: `The response is RFC 4180 CSV, with one line per record and at most ${MAX_ROWS} lines.`,
   })
-  @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE })
+  @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE }, 'brand', KNOWN_AT)
   @ApiFailure(422, `The table would have more than ${MAX_ROWS} lines.`)
   table(
     @Organization() organization: string,

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Invalid } from '../../src/errors.js';
 import { EARLIEST, LATEST, MS_PER_DAY } from '../../src/events/instant.js';
-import { type ComparisonWindow, earlierRange } from '../../src/metrics/compare-metrics.js';
+import { earlierRange } from '../../src/metrics/compare-metrics.js';
+import type { ComparisonWindow } from '../../src/metrics/metrics.dto.js';
 
 const at = (text: string): number => Date.parse(text);
 const earlier = (from: string, to: string, comparison: ComparisonWindow): string[] => {

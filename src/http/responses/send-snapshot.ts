@@ -136,16 +136,26 @@ export const SNAPSHOT_HEADERS = {
   },
 } as const;
 
+/** The header of responses about a state of the log in the past. */
+export const KNOWN_AT = {
+  'Known-At': {
+    description: 'The instant of the state that the response is about (ISO 8601, UTC). Absent: the present.',
+    schema: { type: 'string', format: 'date-time' },
+  },
+} as const;
+
 /**
  * Documents the responses of a route that returns data of one snapshot.
  * @param type the class of the JSON response, or the name of its schema; undefined if the route returns no JSON
  * @param others other media types, each with an example
  * @param unknown the resource named in the 404; null if the route has no 404
+ * @param more further headers
  */
 export const ApiSnapshot = (
   type: Type | string | undefined,
   others: Readonly<Record<string, string>> = {},
   unknown: string | null = 'brand',
+  more: Partial<typeof KNOWN_AT> = {},
 ): MethodDecorator =>
   applyDecorators(
     ...(typeof type === 'function' ? [ApiExtraModels(type)] : []),
@@ -157,7 +167,7 @@ export const ApiSnapshot = (
     }),
     ApiOkResponse({
       description: 'All data is from one snapshot.',
-      headers: SNAPSHOT_HEADERS,
+      headers: { ...SNAPSHOT_HEADERS, ...more },
       content: {
         ...(type !== undefined && { 'application/json': { schema: { $ref: getSchemaPath(type) } } }),
         ...Object.fromEntries(
@@ -165,6 +175,6 @@ export const ApiSnapshot = (
         ),
       },
     }),
-    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: SNAPSHOT_HEADERS }),
+    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: { ...SNAPSHOT_HEADERS, ...more } }),
     ...(unknown === null ? [] : [ApiFailure(404, `The organization has no such ${unknown}.`)]),
   );
