@@ -44,6 +44,7 @@ const inOrder = (change: Change): Change => {
 
 export class GetRestatement extends Query<AsOf<Restatement>> {
   readonly range: RequestedRange;
+  readonly known: Moment;
   constructor(
     readonly organization: string,
     readonly change: Change,
@@ -52,7 +53,7 @@ export class GetRestatement extends Query<AsOf<Restatement>> {
     readonly minPosition?: number,
   ) {
     super();
-    ({ range: this.range } = inOrder(change));
+    ({ range: this.range, to: this.known } = inOrder(change));
   }
 }
 
@@ -163,6 +164,7 @@ export interface RestatedPage {
 /** A page of the records that count otherwise now than then, the one that changed last first. */
 export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
   readonly range: RequestedRange;
+  readonly known: Moment;
   constructor(
     readonly organization: string,
     readonly change: Change,
@@ -173,7 +175,7 @@ export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
     readonly minPosition?: number,
   ) {
     super();
-    ({ range: this.range } = inOrder(change));
+    ({ range: this.range, to: this.known } = inOrder(change));
   }
 }
 

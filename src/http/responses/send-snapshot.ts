@@ -135,16 +135,27 @@ export const SNAPSHOT_HEADERS = {
   },
 } as const;
 
+/** The headers of a response that may be about the past, in which case it has no `Consistency-Token`. */
+export const PAST_HEADERS = {
+  ...SNAPSHOT_HEADERS,
+  'Known-At': {
+    description: 'The instant of the state that the response is about (ISO 8601, UTC), unless it is about the present.',
+    schema: { type: 'string', format: 'date-time' },
+  },
+} as const;
+
 /**
  * Documents the responses of a route that returns data of one snapshot.
  * @param type the class of the JSON response, or the name of its schema; undefined if the route returns no JSON
  * @param others other media types, each with an example
  * @param unknown the resource named in the 404; null if the route has no 404
+ * @param headers the headers of the responses
  */
 export const ApiSnapshot = (
   type: Type | string | undefined,
   others: Readonly<Record<string, string>> = {},
   unknown: string | null = 'brand',
+  headers: typeof SNAPSHOT_HEADERS | typeof PAST_HEADERS = SNAPSHOT_HEADERS,
 ): MethodDecorator =>
   applyDecorators(
     ...(typeof type === 'function' ? [ApiExtraModels(type)] : []),
@@ -156,7 +167,7 @@ export const ApiSnapshot = (
     }),
     ApiOkResponse({
       description: 'All data is from one snapshot.',
-      headers: SNAPSHOT_HEADERS,
+      headers,
       content: {
         ...(type !== undefined && { 'application/json': { schema: { $ref: getSchemaPath(type) } } }),
         ...Object.fromEntries(
@@ -164,6 +175,6 @@ export const ApiSnapshot = (
         ),
       },
     }),
-    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: SNAPSHOT_HEADERS }),
+    ApiResponse({ status: 304, description: 'The content is unchanged.', headers }),
     ...(unknown === null ? [] : [ApiFailure(404, `The organization has no such ${unknown}.`)]),
   );
