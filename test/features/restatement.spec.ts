@@ -113,6 +113,7 @@ const sendHistory = async (): Promise<void> => {
     entry('c-shared', CREATED, ['acme:wallet', 'other:wallet']),
     entry('c-joined', CREATED, ['other:wallet']),
     entry('c-left', CREATED, ['acme:wallet', 'other:wallet']),
+    entry('c-gone', CREATED, ['acme:wallet', 'other:wallet']),
   );
   await sendAt(
     '2026-03-05T00:00:00.000Z',
@@ -134,6 +135,17 @@ const sendHistory = async (): Promise<void> => {
     entry('c-joined', OTHER_DAY, ['acme:wallet', 'other:wallet']),
     entry('c-left', OTHER_DAY, ['other:wallet']),
     entry('c-other', CREATED, ['other:wallet']),
+  );
+  // What happens to an entry that does not name acme any more is none of its business.
+  await sendAt(
+    '2026-03-20T00:00:00.000Z',
+    ...['c-left', 'c-gone'].map((changeId) =>
+      sent('AssetStatusChangeDeleted', {
+        changeId,
+        asset: url(`${changeId}.example`),
+        deletedAt: '2026-03-20T00:00:00Z',
+      }),
+    ),
   );
 };
 
@@ -234,17 +246,23 @@ describe('GET /v2/organization/metrics/restatement', () => {
     const brand = `${BETWEEN}&brandSlug=wallet`;
     const items = await list(brand);
     expect(items.map(({ id, cause, late }) => [id, cause, late])).toEqual([
+      ['c-gone', 'deleted', false],
       ['c-left', 'brand', false],
       ['c-joined', 'new', true],
       ['k-brand', 'brand', false],
       ['k-status', 'status', false],
       ['r-brand', 'brand', false],
     ]);
+    expect(items.slice(0, 2).map(({ changedAt }) => changedAt)).toEqual([
+      '2026-03-20T00:00:00.000Z',
+      '2026-03-07T00:00:00.000Z',
+    ]);
     expect(JSON.stringify(items)).not.toContain('other');
     const ofOther = await list(brand, keys.other);
     expect(ofOther.map(({ id, cause }) => [id, cause])).toEqual([
+      ['c-gone', 'deleted'],
+      ['c-left', 'deleted'],
       ['c-other', 'new'],
-      ['c-left', 'moved'],
       ['c-joined', 'moved'],
     ]);
     expect(JSON.stringify(ofOther)).not.toContain('acme');
