@@ -330,6 +330,24 @@ describe('What was stored by an instant', () => {
     await expectSameAfterRebuild(answers);
   });
 
+  it('is exact for every delay between the day of a record and the day on which it is stored', async () => {
+    const delays = [1, 2, 3, 4, 7, 8, 15, 16, 31, 32, 63, 64];
+    const noon = Date.parse('2026-03-01T12:00:00.000Z');
+    const facts = [0, ...delays, ...delays.map((days) => -days)].map((days) =>
+      threat(`after-${days}`, { createdAt: new Date(noon - days * 86_400_000).toISOString() }),
+    );
+    await sendAt(['2026-03-01T12:00:00.000Z', ...facts], ['2026-06-01T00:00:00.000Z', threat('end')]);
+    await project();
+    const answers = async () => {
+      const counts: number[] = [];
+      for (const at of ['2026-03-01T06:00:00Z', '2026-03-01T18:00:00Z', '2026-02-28T18:00:00Z', '2026-03-02T06:00:00Z'])
+        counts.push(await newThreatsAt(at, 'startDate=2025-12-01&endDate=2026-05-31'));
+      return counts;
+    };
+    expect(await answers()).toEqual([0, facts.length, 0, facts.length]);
+    await expectSameAfterRebuild(answers);
+  });
+
   it('includes a parked event from its own position, once it has been retried', async () => {
     const parked = threat('parked');
     const { stream, event } = stored(parked);
