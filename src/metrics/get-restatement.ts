@@ -44,6 +44,7 @@ const inOrder = (change: Change): Change => {
 
 export class GetRestatement extends Query<AsOf<Restatement>> {
   readonly range: RequestedRange;
+  readonly known: Moment;
   constructor(
     readonly organization: string,
     readonly change: Change,
@@ -52,7 +53,7 @@ export class GetRestatement extends Query<AsOf<Restatement>> {
     readonly minPosition?: number,
   ) {
     super();
-    ({ range: this.range } = inOrder(change));
+    ({ range: this.range, to: this.known } = inOrder(change));
   }
 }
 
@@ -163,6 +164,7 @@ export interface RestatedPage {
 /** A page of the records that count otherwise now than then, the one that changed last first. */
 export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
   readonly range: RequestedRange;
+  readonly known: Moment;
   constructor(
     readonly organization: string,
     readonly change: Change,
@@ -173,7 +175,7 @@ export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
     readonly minPosition?: number,
   ) {
     super();
-    ({ range: this.range } = inOrder(change));
+    ({ range: this.range, to: this.known } = inOrder(change));
   }
 }
 
@@ -194,21 +196,30 @@ const valuesOf = (facts: readonly Fact[], index: 2 | 3 | 4): string =>
     .sort()
     .join('\n');
 
+type State = RestatedRow['now'];
+
+/** Whether the record counts in this state, or does not concern the organization, and so none of its brands. */
+const isElsewhere = ({ facts, concerns }: State): boolean => facts.length > 0 || !concerns;
+
 /** @param then undefined: the record was not stored. The facts of both states are those of the organization */
-const causeOf = (then: readonly Fact[] | undefined, now: readonly Fact[], isDeleted: boolean, brand: string): Cause => {
+const causeOf = (then: State | undefined, now: State, brand: string): Cause => {
   if (then === undefined) return 'new';
-  if (isDeleted) return 'deleted';
-  const [before, after] = [then, now].map((facts) => facts.filter(([, each]) => each === brand)) as [Fact[], Fact[]];
-  if ((before.length === 0) !== (after.length === 0) && then.length > 0 && now.length > 0) return 'brand';
+  // The version of a deletion is odd.
+  if (now.version % 2 === 1) return 'deleted';
+  const [before, after] = [then, now].map(({ facts }) => facts.filter(([, each]) => each === brand)) as [
+    Fact[],
+    Fact[],
+  ];
+  if ((before.length === 0) !== (after.length === 0) && isElsewhere(then) && isElsewhere(now)) return 'brand';
   if (valuesOf(before, 3) !== valuesOf(after, 3)) return 'status';
   return valuesOf(before, 4) === valuesOf(after, 4) ? 'moved' : 'type';
 };
 
 const toRecord = (row: RestatedRow, organization: string, brand: string, { from, to }: Range): RestatedRecord => {
   const { kind, id, isNew, isLate, item, changedAt } = row;
-  const ownFacts = (facts: readonly Fact[]): readonly Fact[] => facts.filter(([owner]) => owner === organization);
-  const then = isNew || row.then === null ? undefined : ownFacts(row.then.facts);
-  const now = ownFacts(row.now.facts);
+  const own = (state: State): State => ({ ...state, facts: state.facts.filter(([owner]) => owner === organization) });
+  const then = isNew || row.then === null ? undefined : own(row.then);
+  const now = own(row.now);
   const counted = (facts: readonly Fact[]): CountedAs[] =>
     facts
       .filter(([, each, at]) => each === brand && at >= from && at <= to)
@@ -222,10 +233,9 @@ const toRecord = (row: RestatedRow, organization: string, brand: string, { from,
     kind: KIND_OF[kind],
     id,
     ...(asset && { asset }),
-    then: counted(then ?? []),
-    now: counted(now),
-    // The version of a deletion is odd.
-    cause: causeOf(then, now, row.now.version % 2 === 1, brand),
+    then: counted(then?.facts ?? []),
+    now: counted(now.facts),
+    cause: causeOf(then, now, brand),
     late: isLate,
     changedAt: formatInstant(changedAt),
   };

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { Gone, Invalid, Unavailable } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
+import { ownerOf } from '../http/access/caller.js';
 import { readInstant } from '../http/parameters.js';
 import { Consistency, ConsistencyTokens } from '../http/consistency.js';
 import { DatabaseClock, databaseTime } from '../postgres/clock.js';
@@ -9,6 +10,7 @@ import { asUnavailable } from '../postgres/transient-errors.js';
 import type { ProjectionName } from '../read-models/checkpoints.js';
 import { MetricsPool } from '../read-models/pools.js';
 import type { RowOf } from '../postgres/statement.js';
+import { MetricsQueries } from './metrics-queries.js';
 import { type Moment, READ_MOMENT } from './past-sql.js';
 
 /** The first version of the projection `metrics` that knows since when facts count. */
@@ -23,6 +25,7 @@ export class KnownMoments {
     private readonly log: EventLog,
     private readonly tokens: ConsistencyTokens,
     private readonly consistency: Consistency,
+    private readonly queries: MetricsQueries,
     private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {}
 
@@ -39,33 +42,38 @@ export class KnownMoments {
         throw error instanceof Gone ? gone(name) : error;
       });
     const instant = readInstant(value);
-    if (instant !== undefined) return this.atInstant(name, instant, wait);
+    if (instant !== undefined) return this.atInstant(name, instant, wait, reply);
     const position = await this.readToken(name, value);
     await wait(position);
-    const row = await this.moment(0, position);
+    const row = await this.moment(0, position, reply);
     return { position: Number(position), instant: row.instant ?? 0 };
   }
 
   /** Returns the present state, as the read models have it. */
-  async present(): Promise<Moment> {
-    const { head } = await this.moment(0, -1n);
+  async present(reply: FastifyReply): Promise<Moment> {
+    const { head } = await this.moment(0, -1n, reply);
     const position = head ?? -1;
-    return { position, instant: (await this.moment(0, BigInt(position))).instant ?? 0 };
+    return { position, instant: (await this.moment(0, BigInt(position), reply)).instant ?? 0 };
   }
 
   /**
    * An event that was stored after the instant ends what was known then. Without such an event, the log must have stored
    * everything that it has given an earlier time.
    */
-  private async atInstant(name: string, instant: number, wait: (position: bigint) => Promise<void>): Promise<Moment> {
-    if (instant >= this.clock.now() && instant >= (await databaseTime(this.pool).catch(asThrown)))
+  private async atInstant(
+    name: string,
+    instant: number,
+    wait: (position: bigint) => Promise<void>,
+    reply: FastifyReply,
+  ): Promise<Moment> {
+    if (instant >= this.clock.now() && instant >= (await this.inTurn(reply, 'time', () => databaseTime(this.pool))))
       throw new Invalid(`${name} must be in the past`);
-    const { next } = await this.moment(instant, -1n);
+    const { next } = await this.moment(instant, -1n, reply);
     if (next !== null) return { position: next - 1, instant };
     await this.log.settled();
     const head = await this.log.forSubscriptions.head();
     await wait(head);
-    const later = await this.moment(instant, -1n);
+    const later = await this.moment(instant, -1n, reply);
     return { position: later.next === null ? Number(head) : later.next - 1, instant };
   }
 
@@ -81,14 +89,21 @@ export class KnownMoments {
     }
   }
 
-  private async moment(instant: number, position: bigint): Promise<RowOf<typeof READ_MOMENT>> {
-    const [row] = await READ_MOMENT.run(this.pool, { instant, position }).catch(asThrown);
+  private async moment(instant: number, position: bigint, reply: FastifyReply): Promise<RowOf<typeof READ_MOMENT>> {
+    const read = (): Promise<RowOf<typeof READ_MOMENT>[]> => READ_MOMENT.run(this.pool, { instant, position });
+    const [row] = await this.inTurn(reply, `moment ${instant} ${position}`, read);
     if (row!.version !== null && row!.version < FIRST_VERSION)
       throw new Unavailable(
         'The metrics are being rebuilt, so the service does not know yet what it knew in the past',
         RETRY_AFTER_SECONDS,
       );
     return row!;
+  }
+
+  /** The statements of an organization run one at a time, as its metrics queries do, because they share a pool. */
+  private inTurn<Result>({ request }: FastifyReply, key: string, statement: () => Promise<Result>): Promise<Result> {
+    const owner = ownerOf(request.caller ?? undefined);
+    return this.queries.inTurn(owner, key, () => statement().catch(asThrown));
   }
 }
 

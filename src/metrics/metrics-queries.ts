@@ -8,6 +8,7 @@ import { isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transie
 import { MetricsPool } from '../read-models/pools.js';
 import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js';
+import type { Moment } from './past-sql.js';
 
 /**
  * One query at a time: a query of many days occupies a processor of PostgreSQL and then the event loop, and the queries
@@ -30,6 +31,8 @@ export interface MetricsQuery {
   readonly brand: string | undefined;
   /** The position of the log that the result must include. */
   readonly minPosition?: number | undefined;
+  /** The latest state of the past that the result is about. A replica must have reached it. Undefined: the present. */
+  readonly known?: Moment | undefined;
 }
 
 /** Runs metrics queries, with a limit of concurrent queries for each organization. */
@@ -56,8 +59,8 @@ export class MetricsQueries {
     query: MetricsQuery,
     answer: (connection: Connection, range: Range, now: number) => Promise<Answer>,
   ): Promise<Answer> {
-    const { organization, brand, minPosition } = query;
-    return this.concurrency.run(organization, query.constructor.name + JSON.stringify(query), async () => {
+    const { organization, brand, minPosition = -1, known } = query;
+    return this.inTurn(organization, query.constructor.name + JSON.stringify(query), async () => {
       // The time is read when the query starts, which is after the arrival of all requests that share the result.
       const now = this.clock.now();
       try {
@@ -65,7 +68,7 @@ export class MetricsQueries {
           if (brand !== undefined) await checkBrand(connection, organization, brand);
           return answer(connection, rangeAt(query.range, now), now);
         };
-        return await this.replicas.read('metrics', this.pool, ask, minPosition);
+        return await this.replicas.read('metrics', this.pool, ask, Math.max(minPosition, known?.position ?? -1));
       } catch (error) {
         if (isStatementTimeout(error))
           throw new Unavailable(
@@ -76,5 +79,14 @@ export class MetricsQueries {
         throw error;
       }
     });
+  }
+
+  /**
+   * Runs a statement in the turn of an organization.
+   * @param key as in `ConcurrencyLimit.run`
+   * @throws as `ConcurrencyLimit.run`
+   */
+  inTurn<Result>(organization: string, key: string, statement: () => Promise<Result>): Promise<Result> {
+    return this.concurrency.run(organization, key, statement);
   }
 }

@@ -10,10 +10,10 @@ import { MinPosition, ConsistencyTokens } from '../http/consistency.js';
 import { ApiFailure } from '../http/errors/error-body.dto.js';
 import {
   ApiSnapshot,
-  KNOWN_AT,
   CSV,
   type AsOf,
   JSON_TYPE,
+  PAST_HEADERS,
   sendSnapshot,
   sharedText,
 } from '../http/responses/send-snapshot.js';
@@ -65,7 +65,7 @@ export class MetricsController {
       'is exact to the millisecond; days are UTC days. With `knownAt`, the counts are those that were known at that time, and ' +
       'the response has the header `Known-At` instead of a `Consistency-Token`.',
   })
-  @ApiSnapshot(Metrics, {}, 'brand', KNOWN_AT)
+  @ApiSnapshot(Metrics, {}, 'brand', PAST_HEADERS)
   @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`)
   async getMetrics(
     @Organization() organization: string,

@@ -293,9 +293,14 @@ export const restatementValues = (
 interface StateThen {
   readonly facts: readonly Fact[];
   readonly version: number;
+  /** Whether the state is about the organization: an entry of the asset status history may have named only others. */
+  readonly concerns: boolean;
 }
 
-/** Lists the records with such facts, the one whose state at the later moment was stored last first. */
+/**
+ * Lists the records with such facts, the one whose state at the later moment was stored last first. If an entry of the
+ * asset status history no longer names the organization, that is its state, whatever happens to the entry afterwards.
+ */
 export const RESTATED_RECORDS = statement(
   'metrics-restated-records',
   { organization: 'text', brand: 'text', ...SINCE, now: 'bigint', before: 'bigint', limit: 'bigint' },
@@ -331,16 +336,18 @@ export const RESTATED_RECORDS = statement(
           ) f cross join lateral (${RECORD_OF_FACT}) k
         ) r
         cross join lateral (
-          select position, json_build_object('facts', counts, 'version', version) as state from (${statesOf(
-            's.position, s.counts, s.version',
-            's.position <= $10',
-          )}
-          ) states order by position desc limit 1
+          select position, json_build_object('facts', counts, 'version', version, 'concerns', concerns) as state from (
+            select *, max(position) filter (where concerns) over () as own from (${statesOf(
+              `s.position, s.counts, s.version, ${concerns('s')} as concerns`,
+              's.position <= $10',
+            )}
+            ) states
+          ) states where position >= own order by position = own, position limit 1
         ) present
         cross join lateral (${FIRST_POSITION}) first
         left join lateral (
-          select json_build_object('facts', counts, 'version', version) as state from (${statesOf(
-            's.position, s.counts, s.version',
+          select json_build_object('facts', counts, 'version', version, 'concerns', concerns) as state from (${statesOf(
+            `s.position, s.counts, s.version, ${concerns('s')} as concerns`,
             `s.position <= ${pastAt(3).known}`,
           )}
           ) states order by position desc limit 1

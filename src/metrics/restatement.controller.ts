@@ -18,7 +18,7 @@ import {
   csvLine,
   entityTag,
   JSON_TYPE,
-  KNOWN_AT,
+  PAST_HEADERS,
   sendSnapshot,
 } from '../http/responses/send-snapshot.js';
 import { limit as declareLimit } from '../limits.js';
@@ -100,7 +100,7 @@ export class RestatementController {
       'of the service, their difference, and what was stored late or corrected between them. The header `Known-At` names the ' +
       'later state.',
   })
-  @ApiSnapshot(Restatement, {}, 'brand', KNOWN_AT)
+  @ApiSnapshot(Restatement, {}, 'brand', PAST_HEADERS)
   @ApiFailure(422, `The range has more than ${MAX_DAYS} days or ${MAX_TYPES} asset types with a blocked threat.`)
   async getRestatement(
     @Organization() organization: string,
@@ -128,8 +128,8 @@ export class RestatementController {
       'not listed. All pages are about the same later state. With `Accept: text/csv` the response is the table of ' +
       '`metrics/restatement/records.csv`.',
   })
-  @ApiSnapshot(RestatedRecords, {}, 'brand', KNOWN_AT)
-  async listRecords(
+  @ApiSnapshot(RestatedRecords, {}, 'brand', PAST_HEADERS)
+  async listRestatedRecords(
     @Organization() organization: string,
     @Query() request: RestatedRecordsRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -160,9 +160,9 @@ export class RestatementController {
     summary: 'Export the records that count otherwise now than then as a table',
     description: `The response is RFC 4180 CSV, with one line per record and at most ${MAX_ROWS} lines.`,
   })
-  @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE }, 'brand', KNOWN_AT)
+  @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE }, 'brand', PAST_HEADERS)
   @ApiFailure(422, `The table would have more than ${MAX_ROWS} lines.`)
-  table(
+  getRestatedRecordsTable(
     @Organization() organization: string,
     @Query() request: RestatementRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -207,6 +207,6 @@ export class RestatementController {
     reads: typeof READS | typeof RECORDS_READ,
     reply: FastifyReply,
   ): Promise<Moment> {
-    return to === undefined ? this.moments.present() : this.moments.read('to', to, reads, reply);
+    return to === undefined ? this.moments.present(reply) : this.moments.read('to', to, reads, reply);
   }
 }

@@ -2,11 +2,21 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Pool, QueryConfig } from 'pg';
 import { NotFound } from '../../src/errors.js';
 import type { Connection } from '../../src/postgres/statement.js';
+import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
+import {
+  GetRestatement,
+  GetRestatementHandler,
+  ListRestatedRecords,
+  ListRestatedRecordsHandler,
+} from '../../src/metrics/get-restatement.js';
+import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
+import type { Moment } from '../../src/metrics/past-sql.js';
 import { Checkpoints } from '../../src/read-models/checkpoints.js';
 import { createReplicaPools, MetricsPool, type WatchPool } from '../../src/read-models/pools.js';
 import { Replicas, TooOld } from '../../src/read-models/replicas.js';
 import { requireReached } from '../../src/records/record-queries.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
 import { eventually } from '../support/eventually.js';
 import { type TcpProxy, startProxy } from '../support/tcp-proxy.js';
 import { TestClock } from '../support/test-clock.js';
@@ -156,6 +166,33 @@ describe('A read with replicas', () => {
     expect(answer).toHaveBeenCalledTimes(1);
     expect(await read()).toBe('replica');
     await replicas.end();
+  });
+});
+
+describe('A query about the past', () => {
+  const database = sharedDatabase();
+
+  it('needs a replica that has reached the states in question', async () => {
+    const required: number[] = [];
+    const asked = {
+      read: (_: string, pool: Connection, query: (connection: Connection) => Promise<unknown>, minPosition: number) => {
+        required.push(minPosition);
+        return query(pool);
+      },
+    };
+    const queries = new MetricsQueries(database.pool, asked as unknown as Replicas);
+    const range = { from: 0, to: 1 };
+    const [from, to] = [5, 9].map((position) => ({ position, instant: 0 })) as [Moment, Moment];
+    const getMetrics = new GetMetricsHandler(queries);
+    await getMetrics.execute(new GetMetrics('acme', range, undefined, 3));
+    await getMetrics.execute(new GetMetrics('acme', range, undefined, undefined, to));
+    await getMetrics.execute(new GetMetrics('acme', range, undefined, 12, to));
+    const change = { range, from, to };
+    await new GetRestatementHandler(queries).execute(new GetRestatement('acme', change, undefined));
+    await new ListRestatedRecordsHandler(queries).execute(
+      new ListRestatedRecords('acme', change, undefined, 1, undefined),
+    );
+    expect(required).toEqual([3, 9, 12, 9, 9]);
   });
 });
 

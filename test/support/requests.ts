@@ -11,6 +11,8 @@ export interface Request extends Omit<CallOptions, 'key'> {
 const GROUPS = '/v2/organization/asset-groups';
 const WEBHOOKS = '/v2/organization/webhooks';
 const webhook = (n: number): string => `${WEBHOOKS}/wh_${String(n).padStart(24, '0')}`;
+const restatement = (of: string, n: number): string =>
+  `/v2/organization/metrics/restatement${of}?endDate=${2000 + n}-01-01&from=2020-01-01T00:00:00Z`;
 const report = (organization: string, n: number): object => {
   const at = '2026-03-01T00:00:00Z';
   return cloudEvent(sent('ReportFiled', { organization, reportId: `${n}`, createdAt: at, updatedAt: at }));
@@ -53,6 +55,9 @@ export const REQUESTS: Readonly<Record<string, (n: number, organization: string)
   compareMetrics: (n) => ({
     path: `/v2/organization/metrics/comparison?startDate=${2000 + n}-01-01&endDate=${2000 + n}-02-01`,
   }),
+  getRestatement: (n) => ({ path: restatement('', n) }),
+  listRestatedRecords: (n) => ({ path: restatement('/records', n) }),
+  getRestatedRecordsTable: (n) => ({ path: restatement('/records.csv', n) }),
   getFalsePositives: (n) => ({ path: `/v2/organization/metrics/false-positives?endDate=${2000 + n}-01-01` }),
   getTakedownStatistics: (n) => ({ path: `/v2/organization/takedowns/statistics?endDate=${2000 + n}-01-01` }),
   ...Object.fromEntries(
@@ -125,6 +130,8 @@ export const WRITES = [...COMMANDS, 'fileDispute', 'sendEvents'];
 /** This operation sends a webhook instead of returning data of the read models, and needs a receiver. */
 export const SENDS = 'testWebhook';
 export const READS = Object.keys(REQUESTS).filter((operation) => !WRITES.includes(operation) && operation !== SENDS);
+/** These operations compare two states of the log, and name them in `Known-At` instead of a `Consistency-Token`. */
+export const ABOUT_THE_PAST = ['getRestatement', 'listRestatedRecords', 'getRestatedRecordsTable'];
 /** An organization may run one of these requests at a time, and two of every other request. */
 export const ONE_AT_A_TIME = [
   ...COMMANDS,
@@ -133,6 +140,9 @@ export const ONE_AT_A_TIME = [
   'getTimeline',
   'getTimelineTable',
   'compareMetrics',
+  'getRestatement',
+  'listRestatedRecords',
+  'getRestatedRecordsTable',
   'getFalsePositives',
   'getTakedownStatistics',
   'fileDispute',

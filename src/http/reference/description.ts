@@ -86,10 +86,16 @@ const namesOf = (status: string, operation: Operation): string[] => [
   ...(status === '415' ? ['Accept-Encoding'] : []),
 ];
 
-/** Declares the headers of a response, in addition to the headers that its route declares. */
+/**
+ * Declares the headers of a response, in addition to the headers that its route declares. A response that may be about the
+ * past has either `Known-At` or a `Consistency-Token`.
+ */
 export const declareHeaders = (status: string, response: Response, operation: Operation): void => {
   const shared = namesOf(status, operation).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
-  response.headers = { ...response.headers, ...Object.fromEntries(shared) };
+  const optional = 'Known-At' in (response.headers ?? {}) && {
+    'Consistency-Token': { ...SHARED_HEADERS['Consistency-Token'], required: false },
+  };
+  response.headers = { ...response.headers, ...Object.fromEntries(shared), ...optional };
 };
 
 /** The groups of operations, in reading order. */

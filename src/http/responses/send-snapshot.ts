@@ -136,10 +136,11 @@ export const SNAPSHOT_HEADERS = {
   },
 } as const;
 
-/** The header of responses about a state of the log in the past. */
-export const KNOWN_AT = {
+/** The headers of a response that may be about the past, in which case it has no `Consistency-Token`. */
+export const PAST_HEADERS = {
+  ...SNAPSHOT_HEADERS,
   'Known-At': {
-    description: 'The instant of the state that the response is about (ISO 8601, UTC). Absent: the present.',
+    description: 'The instant of the state that the response is about (ISO 8601, UTC), unless it is about the present.',
     schema: { type: 'string', format: 'date-time' },
   },
 } as const;
@@ -149,13 +150,13 @@ export const KNOWN_AT = {
  * @param type the class of the JSON response, or the name of its schema; undefined if the route returns no JSON
  * @param others other media types, each with an example
  * @param unknown the resource named in the 404; null if the route has no 404
- * @param more further headers
+ * @param headers the headers of the responses
  */
 export const ApiSnapshot = (
   type: Type | string | undefined,
   others: Readonly<Record<string, string>> = {},
   unknown: string | null = 'brand',
-  more: Partial<typeof KNOWN_AT> = {},
+  headers: typeof SNAPSHOT_HEADERS | typeof PAST_HEADERS = SNAPSHOT_HEADERS,
 ): MethodDecorator =>
   applyDecorators(
     ...(typeof type === 'function' ? [ApiExtraModels(type)] : []),
@@ -167,7 +168,7 @@ export const ApiSnapshot = (
     }),
     ApiOkResponse({
       description: 'All data is from one snapshot.',
-      headers: { ...SNAPSHOT_HEADERS, ...more },
+      headers,
       content: {
         ...(type !== undefined && { 'application/json': { schema: { $ref: getSchemaPath(type) } } }),
         ...Object.fromEntries(
@@ -175,6 +176,6 @@ export const ApiSnapshot = (
         ),
       },
     }),
-    ApiResponse({ status: 304, description: 'The content is unchanged.', headers: { ...SNAPSHOT_HEADERS, ...more } }),
+    ApiResponse({ status: 304, description: 'The content is unchanged.', headers }),
     ...(unknown === null ? [] : [ApiFailure(404, `The organization has no such ${unknown}.`)]),
   );

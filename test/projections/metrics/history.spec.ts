@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import { lagOf, spanOf } from '../../../projections/metrics/history.js';
 import { metrics } from '../../../projections/metrics/projection.js';
 import { transact } from '../../../projections/engine/projection.js';
 import { decodeEvent } from '../../../projections/engine/parking.js';
@@ -36,6 +37,34 @@ const recordedBetween = (random: Random, events: readonly Sent[]): RecordedEvent
     return { ...event, recordedAt: clock };
   });
 };
+
+describe('The classes of facts', () => {
+  it.each([
+    [0, 0],
+    [1, 1],
+    [2, 2],
+    [3, 2],
+    [4, 3],
+    [7, 3],
+    [8, 4],
+    [-1, -1],
+    [-3, -2],
+    [-4, -3],
+  ])('are of the delay in days: %d days in class %d', (days, lag) => {
+    const noon = Date.parse('2026-03-01T12:00:00.000Z');
+    expect(lagOf(['acme', '', noon - days * MS_PER_DAY, 1, ''], noon)).toBe(lag);
+  });
+
+  it.each([
+    [1, 1],
+    [15, 1],
+    [16, 2],
+    [255, 2],
+    [256, 3],
+  ])('are of the span in positions: %d positions in class %d', (positions, span) => {
+    expect(spanOf({ since: 7, until: 7 + positions })).toBe(span);
+  });
+});
 
 describe('The metrics of the past', () => {
   const database = newDatabase();
