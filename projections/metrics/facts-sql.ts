@@ -1,4 +1,4 @@
-import { json, statement, textOf } from '../../src/postgres/statement.js';
+import { json, nullable, statement, textOf } from '../../src/postgres/statement.js';
 import type { Fact } from '../../src/events/facts.js';
 import type { RecordKind } from '../../src/events/record.js';
 
@@ -10,7 +10,7 @@ const STATE = {
   eventId: 'uuid[]',
   facts: 'text[]',
   position: 'bigint[]',
-  /** For each state, a PostgreSQL array literal in a text. */
+  /** For each state, a PostgreSQL array literal in a text, or null. */
   named: 'text[]',
 } as const;
 const STATES =
@@ -29,7 +29,7 @@ export const INSERT_NEW_RECORDS = statement(
     eventId: 'uuid',
     facts: json<readonly Fact[]>(),
     position: 'bigint',
-    named: 'text[]',
+    named: nullable('text[]'),
   },
   `
     with given as materialized (
@@ -74,7 +74,7 @@ export const READ_FORMER_STATES = statement(
     eventId: 'uuid',
     facts: json<readonly Fact[]>(),
     position: 'bigint',
-    named: 'text[]',
+    named: nullable('text[]'),
   },
   `
     select s.organization, s.kind, s.id, s.version, s.event_id as "eventId", s.counts as facts, s.position, s.named

@@ -8,8 +8,8 @@ export interface State extends RecordState {
   /** Where the log stored the event of the state. */
   readonly position: number;
   readonly facts: readonly Fact[];
-  /** The organizations that the state concerns although it has no facts of theirs. */
-  readonly named: readonly string[];
+  /** The organizations that the state concerns although it has no facts of theirs. Null: none. */
+  readonly named: readonly string[] | null;
 }
 
 /**
@@ -51,6 +51,9 @@ export const countedIn = (
   history: History,
   isStored: boolean,
 ): { readonly counted: readonly CountedFact[]; readonly former: readonly FormerFact[] } => {
+  const [only] = history;
+  if (history.length === 1 && !isStored)
+    return { counted: only!.facts.map((fact) => ({ fact, record: only!.id, since: only!.position })), former: [] };
   const counted = new Map<string, CountedFact>();
   const former: FormerFact[] = [];
   for (const [index, { id: record, facts, position }] of history.entries()) {

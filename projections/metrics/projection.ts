@@ -31,14 +31,10 @@ import { advanceClock, instantsAt } from './log-clock.js';
 
 export type MetricEvent = EventOf<(typeof COUNTED_TYPES)[number]>;
 
-const NOBODY: readonly string[] = [];
-
 const stateOf = ({ id: eventId, event, position }: ProjectedEvent<MetricEvent>): State => {
   const facts = factsOf(event);
-  const named =
-    event.type === 'AssetStatusChanged' && facts.length === 0
-      ? [...new Set(event.data.brandReviews.map(({ organization }) => organization))]
-      : NOBODY;
+  const reviews = event.type === 'AssetStatusChanged' && facts.length === 0 ? event.data.brandReviews : [];
+  const named = reviews.length === 0 ? null : [...new Set(reviews.map(({ organization }) => organization))];
   return { ...recordOf(event), eventId, position: Number(position), facts, named };
 };
 
@@ -72,10 +68,7 @@ const recordColumns = (states: readonly State[]) => ({
   eventId: nameArray(states.map(({ eventId }) => eventId)),
   facts: states.map(({ facts }) => JSON.stringify(facts)),
   position: numberArray(states.map(({ position }) => position)),
-  // Few states name anybody, and `nameArray` is faster.
-  named: states.some(({ named }) => named.length > 0)
-    ? states.map(({ named }) => nameArray(named))
-    : nameArray(states.map(() => '{}')),
+  named: states.map(({ named }) => named && nameArray(named)),
 });
 
 const factColumns = (facts: readonly CountedFact[]) => ({

@@ -6,8 +6,8 @@ import { dayOf, formatDay } from '../events/instant.js';
 import { COUNT, type Counted, countValues, MAX_DAYS, MAX_TYPES, TOO_MANY, TOO_MANY_COUNTS } from './count-sql.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { MetricsQueries } from './metrics-queries.js';
-import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js';
-import { COUNT_KNOWN, daysBefore, type KnownCounts, knownValues, type Moment } from './past-sql.js';
+import type { RequestedRange, Range } from '../http/parameters.js';
+import { COUNT_KNOWN, daysBefore, type KnownCounts, knownValues, type Moment, rangeThen } from './past-sql.js';
 
 /** Asset types with a separate total. */
 export const NAMED_TYPES = ['URL', 'PAGE', 'TWITTER', 'TELEGRAM'] as const;
@@ -128,7 +128,7 @@ export class GetMetricsHandler implements IQueryHandler<GetMetrics> {
         const [counted] = await COUNT.run(pool, countValues(organization, brand ?? '', range));
         return { result: toMetrics(counted!, range), ...momentOf(counted!) };
       });
-    const range = rangeAt(query.range, known.instant);
+    const range = rangeThen(query.range, known);
     return this.queries.run(query, async (pool) => {
       const [counted] = await COUNT_KNOWN.run(pool, knownValues(organization, brand ?? '', range, known));
       const result = toMetrics(counted!, daysBefore(range, known), counted!.corrections);

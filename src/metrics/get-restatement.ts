@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { type Fact, MEASURE } from '../events/facts.js';
 import { formatInstant } from '../events/instant.js';
 import { Invalid } from '../errors.js';
-import { type Range, type RequestedRange, rangeAt } from '../http/parameters.js';
+import type { Range, RequestedRange } from '../http/parameters.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { toMetrics, toTotals } from './get-metrics.js';
 import { MetricsQueries } from './metrics-queries.js';
@@ -21,6 +21,7 @@ import {
   type KnownCounts,
   type Moment,
   pastValues,
+  rangeThen,
   RESTATED_RECORDS,
   type RestatedRow,
   RESTATEMENT,
@@ -126,7 +127,7 @@ export class GetRestatementHandler implements IQueryHandler<GetRestatement> {
   execute(query: GetRestatement): Promise<AsOf<Restatement>> {
     const { organization, brand, change } = query;
     const { from, to } = change;
-    const range = rangeAt(change.range, from.instant);
+    const range = rangeThen(change.range, from);
     return this.queries.run(query, async (pool) => {
       const values = restatementValues(organization, brand ?? '', range, from, to);
       const [row] = await RESTATEMENT.run(pool, values);
@@ -249,7 +250,7 @@ export class ListRestatedRecordsHandler implements IQueryHandler<ListRestatedRec
   execute(query: ListRestatedRecords): Promise<AsOf<RestatedPage>> {
     const { organization, change, before = Number.MAX_SAFE_INTEGER } = query;
     const brand = query.brand ?? '';
-    const range = rangeAt(change.range, change.from.instant);
+    const range = rangeThen(change.range, change.from);
     return this.queries.run(query, async (pool) => {
       const [row] = await RESTATED_RECORDS.run(pool, {
         organization,

@@ -31,7 +31,7 @@ export class MetricsRequest {
 export class MetricsAtRequest extends MetricsRequest {
   /**
    * Returns the metrics as the service knew them at an instant in the past, a date-time with a zone, or in the state of the
-   * `Consistency-Token` of an earlier response. Without `endDate`, a range with a `startDate` ends at that instant.
+   * `Consistency-Token` of an earlier response. Without `endDate`, the range ends at that instant.
    * @example '2026-03-01T00:00:00Z'
    */
   @IsMoment()
@@ -353,7 +353,7 @@ export class TakedownStatistics {
 export class RestatementRequest extends MetricsRequest {
   /**
    * The earlier state: an instant in the past, a date-time with a zone, or the `Consistency-Token` of an earlier response.
-   * Without `endDate`, a range with a `startDate` ends at that instant.
+   * Without `endDate`, the range ends at that instant.
    * @example '2026-03-01T00:00:00Z'
    */
   @IsDefined({ message: 'from is required' })

@@ -2,7 +2,7 @@ import { dayInSql, dayOf, MS_PER_DAY } from '../events/instant.js';
 import { MEASURE, type Fact } from '../events/facts.js';
 import { LISTED_KIND } from '../events/listed-items.js';
 import { json, nullable, type RowOf, statement } from '../postgres/statement.js';
-import type { Range } from '../http/parameters.js';
+import { type Range, rangeAt, type RequestedRange } from '../http/parameters.js';
 import {
   COUNTED,
   COUNTED_RANGE,
@@ -145,6 +145,10 @@ const corrections = (past: Past): string => {
 export interface KnownCounts extends Counted {
   readonly corrections: Corrections | typeof TOO_MANY;
 }
+
+/** The range of a request about the past. Without an end, it ends at the moment. */
+export const rangeThen = (range: RequestedRange, { instant }: Moment): Range =>
+  range.open === 'both' ? { from: range.from, to: instant } : rangeAt(range, instant);
 
 /** The part of a range that is counted by whole days: before the UTC day of the moment. */
 export const daysBefore = ({ from, to }: Range, { instant }: Moment): Range => ({

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely';
 
 const STATEMENTS = [
   `alter table read.records add column position bigint not null default 0,
-    add column named text[] collate "C" not null default '{}'`,
+    add column named text[] collate "C"`,
   'alter table read.facts add column since bigint not null default 0, add column lag smallint not null default 0',
   // Most facts are stored on the day of their instant. A query for the past examines only the others.
   `create index facts_displaced on read.facts (organization, brand, lag, at) include (measure, type, since)
@@ -15,7 +15,7 @@ const STATEMENTS = [
     version bigint not null,
     event_id uuid not null,
     counts json not null,
-    named text[] collate "C" not null,
+    named text[] collate "C",
     primary key (organization, kind, id, position)
   ) with (autovacuum_vacuum_scale_factor = 0.02)`,
   `create table read.former_facts (

@@ -192,8 +192,8 @@ export interface MetricsTables {
     counts: unknown;
     /** Position in the log of the event of the state. */
     position: Generated<number>;
-    /** Organizations that the state concerns although it has no facts of theirs. */
-    named: Generated<string[]>;
+    /** Organizations that the state concerns although it has no facts of theirs. Null: none. */
+    named: string[] | null;
   };
   /**
    * The states of a record that were newer than all states stored before them, except the newest one, which is in
@@ -207,7 +207,7 @@ export interface MetricsTables {
     version: number;
     event_id: string;
     counts: unknown;
-    named: string[];
+    named: string[] | null;
   };
   /** One row per counted fact. `brand` is '' for the organization as a whole. */
   facts: {
@@ -284,7 +284,7 @@ const ROWS_OF_STATES = [
   ...OWN_ROWS,
   {
     where: `organization = '' and (strpos(counts::text, '[' || to_json($1::text) || ',') > 0 or $1::text = any(named))`,
-    set: `named = array_remove(named, $1::text), counts = (
+    set: `named = nullif(array_remove(named, $1::text), '{}'), counts = (
         select '[' || coalesce(string_agg(fact.value::text, ',' order by fact.ordinality), '') || ']'
         from json_array_elements(counts) with ordinality fact where fact.value ->> 0 <> $1::text
       )::json`,

@@ -70,7 +70,7 @@ const nextOf = (name: string, condition: string) => {
     ends as materialized (
       select min(added_at) as at from (
         select r.added_at from read.listed_records r where ${wanted} and ${after}
-        order by r.added_at, r.position offset $5::int - 1 limit 1
+        order by r.added_at, r.position offset greatest($5::int - 1, 0) limit 1
       ) last
     ),
     sized as materialized (
