@@ -221,7 +221,8 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
   }
   return {
     home,
-    cluster: resolve(home, known),
+    // A running server is recognised by this path, whichever way leads to the data directory.
+    cluster: resolve(realpathSync(home), known),
     owner,
     serverUser: isAbsolute(known) ? undefined : owner,
     passwordFile: join(home, 'password'),

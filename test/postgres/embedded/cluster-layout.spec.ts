@@ -1,11 +1,33 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { closeDataDir } from '../../../src/postgres/embedded/cluster-layout.js';
+import { closeDataDir, findClusterLayout } from '../../../src/postgres/embedded/cluster-layout.js';
 import { OWN_NAMES } from '../../../src/runtime/config.js';
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+it('findClusterLayout finds one cluster, whichever way leads to the data directory', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'data-dir-'));
+  const dataDir = join(folder, 'data');
+  mkdirSync(join(dataDir, 'postgres'), { recursive: true });
+  // As root, the cluster may be elsewhere; a path in the data directory is the case in question.
+  writeFileSync(join(dataDir, 'postgres', 'place.json'), JSON.stringify({ cluster: 'cluster' }));
+  symlinkSync(dataDir, join(folder, 'link'));
+  const { cluster } = await findClusterLayout(dataDir);
+  expect((await findClusterLayout(join(folder, 'link'))).cluster).toBe(cluster);
+  rmSync(folder, { recursive: true });
+});
 
 describe('closeDataDir', () => {
   let dataDir: string;
