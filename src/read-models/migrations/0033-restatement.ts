@@ -5,7 +5,7 @@ const STATEMENTS = [
     add column named text[] collate "C"`,
   'alter table read.facts add column since bigint not null default 0, add column lag smallint not null default 0',
   // Most facts are stored on the day of their instant. A query for the past examines only the others.
-  `create index facts_displaced on read.facts (organization, brand, lag, at) include (measure, type, since)
+  `create index facts_displaced on read.facts (organization, brand, lag, at)
     where lag <> 0`,
   `create table read.former_states (
     organization text collate "C" not null,
