@@ -136,8 +136,8 @@ const findOutdated = async (pool: Pool, projections: readonly Projection[]): Pro
 };
 
 /**
- * Rebuilds projections whose rows are of an earlier version. The old rows are served meanwhile, and also after a failure.
- * A failed rebuild is retried until `stop` aborts. Never rejects.
+ * Rebuilds projections whose rows are of an earlier version, with one read of the log. The old rows are served meanwhile,
+ * and also after a failure. A failed rebuild is retried until `stop` aborts. Never rejects.
  */
 export const rebuildOutdated = async (
   source: Source,
@@ -146,24 +146,24 @@ export const rebuildOutdated = async (
   stop: AbortSignal,
   backoff = new Backoff(MIN_RETRY_DELAY_MS, MAX_RETRY_DELAY_MS),
 ): Promise<void> => {
-  const rebuildAll = async (): Promise<void> => {
+  const rebuildAll = async (outdated: readonly Projection[]): Promise<void> => {
+    stop.throwIfAborted();
+    await rebuild({ ...source, onWait: warn, stop }, outdated, undefined, stop);
+    for (const { name } of outdated) say(`Rebuilt the read model of "${name}"`);
+  };
+  /** The other projections must not wait for a projection whose rebuild never succeeds. */
+  const rebuildEach = async (outdated: readonly Projection[]): Promise<void> => {
     const failures: unknown[] = [];
-    for (const projection of await findOutdated(source.pool, projections)) {
-      stop.throwIfAborted();
-      say(`Rebuilding the read model of "${projection.name}", whose rows are of an earlier version`);
-      try {
-        await rebuild({ ...source, onWait: warn, stop }, [projection], undefined, stop);
-        say(`Rebuilt the read model of "${projection.name}"`);
-      } catch (error) {
-        // The other projections must not wait for a projection whose rebuild never succeeds.
-        failures.push(error);
-      }
-    }
+    for (const projection of outdated) await rebuildAll([projection]).catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
   };
-  while (!stop.aborted) {
+  for (let isTogether = true; !stop.aborted; isTogether = !isTogether)
     try {
-      return await rebuildAll();
+      const outdated = await findOutdated(source.pool, projections);
+      if (outdated.length === 0) return;
+      for (const { name } of outdated)
+        say(`Rebuilding the read model of "${name}", whose rows are of an earlier version`);
+      return await (isTogether ? rebuildAll : rebuildEach)(outdated);
     } catch (error) {
       if (stop.aborted) return;
       const delayMs = backoff.next();
@@ -173,5 +173,4 @@ export const rebuildOutdated = async (
       );
       await pause(delayMs, stop);
     }
-  }
 };

@@ -60,8 +60,12 @@ describe('Read models of an earlier version', () => {
 
   afterEach(() => database.drop());
 
-  it('are rebuilt once with the current asset keys', async () => {
+  it('are rebuilt once with the current asset keys, with one read of the log', async () => {
+    const readAll = log.readAll.bind(log);
+    let pages = 0;
+    log.readAll = (...given) => ((pages += 1), readAll(...given));
     await run();
+    expect(pages).toBe(1);
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
     expect(await verify({ pool: database.pool, log }, PROJECTIONS)).toEqual([]);
     expect(logged).toHaveLength(2 * PROJECTIONS.length);
