@@ -30,10 +30,9 @@ import { unlessStopped } from '../../runtime/lifecycle.js';
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { contentOf, type Endpoint, readEndpoint } from './next-batch.js';
+import { contentOf, type Endpoint, LIST_CHANGED_ENDPOINTS, readEndpoint } from './next-batch.js';
 import { post, type SentRequest } from './post.js';
 import { isTransient } from '../../postgres/transient-errors.js';
-import { LIST_CHANGED_ENDPOINTS } from '../load-webhooks.js';
 import { EndpointDelivery } from './endpoint-delivery.js';
 
 const testElement = ({ webhookId }: Endpoint, testId: string, now: number): string =>
