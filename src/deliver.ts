@@ -3,4 +3,5 @@ import { requireNode } from './runtime/version.js';
 requireNode();
 const { requireFileDescriptors } = await import('./runtime/lifecycle.js');
 requireFileDescriptors();
-await import('./webhooks/delivery/deliver-webhooks.js');
+const { runDeliveryProcess } = await import('./webhooks/delivery/deliveries.js');
+await runDeliveryProcess();

@@ -1,3 +1,8 @@
+/**
+ * How a module declares a limit. A new limit is a constant beside the code that enforces it, declared by `limit`; the pages
+ * of limits have a row for each.
+ */
+
 /** Each of these has its own allowance: an organization, or a minute of a key. */
 type Shared = 'process' | 'organization' | 'organization and day' | 'key and minute' | 'address and minute' | 'source';
 type Scope = Shared | 'address' | 'connection' | 'webhook' | 'list' | 'request' | 'event' | 'value';

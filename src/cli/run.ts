@@ -25,7 +25,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   brands: async () => (await import('./brands-and-flags.js')).addBrandCommands,
   flags: async () => (await import('./brands-and-flags.js')).addFlagCommands,
   webhooks: async () => (await import('./webhooks.js')).addWebhookCommands,
-  disputes: async () => (await import('./disputes.js')).addDisputeCommands,
+  disputes: async () => (await import('./list-disputes.js')).addDisputeCommands,
   projections: async () => (await import('./projections.js')).addProjectionCommands,
   parked: async () => (await import('./parked.js')).addParkedCommands,
   events: async () => (await import('./events.js')).addEventCommands,

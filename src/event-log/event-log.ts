@@ -85,7 +85,9 @@ export type PlacedEvent = Omit<RecordedEvent, 'data' | 'metadata'>;
 
 /**
  * A place in the log: a position, and the event that was there. A failover or a restore may lose the end of the log, and
- * the log then gives the lost positions to other events.
+ * the log then gives the lost positions to other events. `EventLog.has` says whether a place is lost. The
+ * projector (`checkpoints.ts`), the feed (`read-feed.ts`), TAXII (`read-objects.ts`) and deliveries
+ * (`endpoint-delivery.ts`) call it, and decide what follows.
  */
 export interface Place {
   readonly position: bigint;

@@ -1,6 +1,9 @@
 import { type JsonSchema, SLUG_SCHEMA } from './declaring/fields.js';
 
-/** The kinds of listed records. The numbers are permanent, because tables contain them. */
+/**
+ * The kinds of records that lists, feed and webhooks show; `record.ts` has all kinds, and what orders their states. The
+ * numbers are permanent, because tables contain them.
+ */
 export const LISTED_KIND = {
   report: 1,
   threat: 2,

@@ -31,7 +31,10 @@ export interface RecordState {
   readonly version: number;
 }
 
-/** The values are permanent, because stream names and stored rows contain the kind. */
+/**
+ * The kinds of records. The values are permanent, because stream names and stored rows contain the kind. A kind that is
+ * listed also has a number and fields in `listed-items.ts`.
+ */
 export type RecordKind =
   'report' | 'threat' | 'takedown' | 'assetStatus' | 'brand' | 'featureFlag' | 'groupedAsset' | 'dispute';
 

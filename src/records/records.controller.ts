@@ -1,18 +1,25 @@
 import { QueryBus } from '@nestjs/cqrs';
 import type { Readable } from 'node:stream';
-import { Controller, Get, Param, Query, Res, type Type } from '@nestjs/common';
-import { ApiTags } from '@nestjs/swagger';
+import { applyDecorators, Controller, Get, Param, Query, Res, type Type } from '@nestjs/common';
+import {
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiParam,
+  ApiTags,
+  ApiUnprocessableEntityResponse,
+} from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { GetVerdicts } from '../verdicts.js';
 import { formatInstant } from '../events/instant.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/responses/accept.js';
-import { CSV, entityTag, JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
+import { ErrorBody } from '../http/errors/error-body.dto.js';
+import { ApiSnapshot, AS_OF, CSV, entityTag, JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
 import { MinPosition, ConsistencyTokens } from '../http/consistency.js';
-import type { ListedKind } from '../events/listed-items.js';
-import { ApiRecord, ApiRecordList, ApiRecordTable } from './api-record-list.js';
-import { ExportRecords } from './export-records.js';
+import { exampleItem, fieldsOf, isFilteredBy, type ListedKind } from '../events/listed-items.js';
+import { ExportRecords, headerOf, lineOf, MAX_ROWS } from './export-records.js';
 import { GetRecord, ListRecords } from './list-records.js';
 import { DEFAULT_LIMIT, RecordsRequest, SelectionRequest } from './requests.dto.js';
 import { type RequestedSelection, readSelection } from './selection.js';
@@ -40,6 +47,75 @@ const withPresentVerdicts = async (
     return verdictNow.status === 'BLOCKED' || !isComplete ? item : JSON.stringify({ ...disputes[index], verdictNow });
   });
 };
+
+const MAX_ROWS_TEXT = MAX_ROWS.toLocaleString('en');
+
+const capitalized = (kind: ListedKind): string => kind[0]!.toUpperCase() + kind.slice(1);
+
+const brandFilterOf = (kind: ListedKind): string | null => (isFilteredBy(kind, 'brand') ? 'brand' : null);
+
+const ApiTooManyRows = (): MethodDecorator =>
+  ApiUnprocessableEntityResponse({
+    description: `The table would have more than ${MAX_ROWS_TEXT} rows.`,
+    type: ErrorBody,
+  });
+
+/**
+ * Documents a list of records.
+ * @param description a sentence that says which records of the list the metrics count
+ */
+const ApiRecordList = (kind: ListedKind, description: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({
+      operationId: `list${capitalized(kind)}s`,
+      summary: `List the ${kind}s of the organization`,
+      description:
+        `${description} The records are listed newest first, in pages. A record that does not change while the pages are ` +
+        'read is on exactly one page; a record that changes in the meantime is on at most one page, and may be missing. ' +
+        `With \`Accept: text/csv\` the response is the table of \`${kind}s.csv\`.`,
+    }),
+    ApiSnapshot(`${capitalized(kind)}Page`, {}, brandFilterOf(kind)),
+    ApiTooManyRows(),
+  );
+
+/**
+ * Documents a single record.
+ * @param id an example of an id
+ */
+const ApiRecord = (kind: ListedKind, id: string, description: string): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({ operationId: `get${capitalized(kind)}`, summary: `Get one ${kind}`, description }),
+    ApiParam({
+      name: 'id',
+      description: String(fieldsOf(kind)['id']!['description']),
+      schema: { type: 'string', example: id },
+    }),
+    ApiSnapshot(`${capitalized(kind)}Item`, {}, kind),
+  );
+
+/** Documents the CSV export of a list. */
+const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
+  applyDecorators(
+    ApiOperation({
+      operationId: `get${capitalized(kind)}Table`,
+      summary: `Export the ${kind}s of the organization as a table`,
+      description:
+        `The response is RFC 4180 CSV with all selected records, newest first, at most ${MAX_ROWS_TEXT} rows. Each organization ` +
+        'can request one table at a time. If a table cannot be completed, the connection is aborted, so that an ' +
+        'incomplete table never looks complete.',
+    }),
+    ApiOkResponse({
+      description: 'All data is from one snapshot.',
+      headers: { 'X-As-Of': AS_OF },
+      content: {
+        'text/csv': { schema: { type: 'string' }, example: headerOf(kind) + lineOf(kind, exampleItem(kind)) },
+      },
+    }),
+    ...(brandFilterOf(kind) === null
+      ? []
+      : [ApiNotFoundResponse({ description: 'The organization has no such brand.', type: ErrorBody })]),
+    ApiTooManyRows(),
+  );
 
 /** The projections that these routes read; `checkBrand` reads the brands. */
 const READS = ['records', 'brands-and-flags'] as const;

@@ -3,7 +3,7 @@ import { numbersOf } from '../events/listed-items.js';
 import { type Webhook, WEBHOOK_TYPES } from '../events/types/organizations.js';
 import { CLOCK, json, nullable, statement } from '../postgres/statement.js';
 import { positionOf } from '../read-models/checkpoints.js';
-import type { LastFailure, StoredAttempt, StoredProgress } from './progress-sql.js';
+import type { LastFailure, StoredAttempt } from './progress-sql.js';
 import type { Loaded } from '../event-log/command-queue.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { readTail } from '../event-log/read-streams.js';
@@ -34,41 +34,6 @@ export const KNOWN_WEBHOOKS = statement(
       where organization = $1 and request_key_hash = any($2::text[])
     ) w on true
     order by w.created_at, w.id`,
-);
-
-/** An endpoint that is not deleted, and the progress of its deliveries. */
-export const READ_ENDPOINT = statement(
-  'webhooks-read-endpoint',
-  { organization: 'text', id: 'text' },
-  { endpoint: json<Webhook>(), revision: 'bigint', progress: nullable(json<StoredProgress>()) },
-  `
-    select e.endpoint::json as endpoint, e.revision, p.progress::json as progress
-    from read.webhook_endpoints e left join service.webhook_progress p on p.endpoint = e.id
-    where e.organization = $1 and e.id = $2 and e.state <> 'DELETED'`,
-);
-
-/**
- * Lists all endpoints that are not deleted (at most ten per organization) with their revisions, unless the list has the
- * given fingerprint; otherwise every row has the new fingerprint. An empty list is one row without an endpoint. The list
- * is empty until the projection has reached a position in the log, because later events may delete an endpoint or change
- * its URL.
- */
-export const LIST_CHANGED_ENDPOINTS = statement(
-  'webhooks-list-changed',
-  { upTo: 'bigint', fingerprint: 'text' },
-  { fingerprint: 'text', organization: nullable('text'), id: nullable('text'), revision: nullable('bigint') },
-  `
-    with living as materialized (
-      select organization, id, revision from read.webhook_endpoints
-      where state <> 'DELETED'
-        and exists (select from read.checkpoints where projection = 'webhooks' and position >= $1)
-    )
-    select f.fingerprint, l.organization, l.id, l.revision
-    from (
-      select coalesce(bit_xor(hashtextextended(organization || ':' || id, revision)), 0)::text as fingerprint from living
-    ) f left join living l on true
-    where f.fingerprint <> $2
-    order by l.organization, l.id`,
 );
 
 const PARTS = numbersOf()

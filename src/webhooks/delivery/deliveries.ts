@@ -1,24 +1,39 @@
-import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
-import { formatInstant } from '../../events/instant.js';
-import type { RowOf } from '../../postgres/statement.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { allEnded } from '../../flow/shared-work.js';
+import { reportFailures } from '../../flow/background.js';
+import { pause, Backoff } from '../../flow/time.js';
+import { WaitingRequests } from '../../flow/concurrency-limit.js';
+import { Readiness } from '../../ops/readiness.js';
+import { DatabaseClock } from '../../postgres/clock.js';
+import { createPool } from '../../postgres/pool.js';
+import { Checkpoints } from '../../read-models/checkpoints.js';
+import { Lease } from '../../read-models/lease.js';
+import { createRecordsPool, createWatchPool } from '../../read-models/pools.js';
 import {
+  WEBHOOKS_LANE,
   COMPLETE_TEST,
   LIST_PENDING_TESTS,
   DELETE_STATE_OF_DELETED_ENDPOINTS,
   REWIND_TO_END,
   TEST_TTL_MS,
 } from '../progress-sql.js';
-import type { DeliveryContext } from './context.js';
-import { contentOf, type Endpoint, readEndpoint } from './next-batch.js';
+import { FeedIds } from '../../records/feed/feed-elements.js';
+import { FeedWatch } from '../../records/feed/feed-watch.js';
+import { NetworkPolicy, Destinations } from '../../egress.js';
+import { DeliveryLog, ProgressWriter, LeaseLost } from './progress.js';
+import { Egress, Connection } from './send.js';
+import { Slots, type DeliveryContext } from './context.js';
+import { WebhookCommands } from '../webhook-commands.js';
+import { openMasterKeys } from '../secrets.js';
+import { type WorkerResources, runWorker } from '../../ops/worker.js';
+import { unlessStopped } from '../../runtime/lifecycle.js';
+import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
+import { formatInstant } from '../../events/instant.js';
+import type { RowOf } from '../../postgres/statement.js';
+import { contentOf, type Endpoint, LIST_CHANGED_ENDPOINTS, readEndpoint } from './next-batch.js';
 import { post, type SentRequest } from './post.js';
-import { Connection } from './send.js';
-import { Backoff } from '../../flow/time.js';
 import { isTransient } from '../../postgres/transient-errors.js';
-import { LIST_CHANGED_ENDPOINTS } from '../load-webhooks.js';
 import { EndpointDelivery } from './endpoint-delivery.js';
-import { LeaseLost } from './progress.js';
-
-type Test = RowOf<typeof LIST_PENDING_TESTS>;
 
 const testElement = ({ webhookId }: Endpoint, testId: string, now: number): string =>
   JSON.stringify({
@@ -41,21 +56,21 @@ const resultOf = ({ deliveryId, response: { status, error, text }, durationMs }:
  * delivery slot, so that a client that waits for its result does not wait for unresponsive endpoints.
  * @throws LeaseLost, or the error of the database
  */
-const runTest = async (context: DeliveryContext, { id, organization, endpoint: name }: Test): Promise<void> => {
+const runTest = async (
+  context: DeliveryContext,
+  { id, organization, endpoint: name }: RowOf<typeof LIST_PENDING_TESTS>,
+): Promise<void> => {
   const { pool, clock, egress, writer, deliveryLog, giveUp } = context;
   const endpoint = await readEndpoint(pool, organization, name);
   if (endpoint === undefined) return;
   const connection = new Connection(egress);
   const sent = await post(context, endpoint, connection, contentOf(endpoint, [testElement(endpoint, id, clock.now())]));
   connection.end();
-  if (sent.isUnsigned) {
-    await COMPLETE_TEST.run(pool, { id, result: resultOf(sent) });
-    return;
-  }
-  deliveryLog.add(endpoint, { ...sent, records: 0 });
-  if (giveUp.aborted) return;
+  const attempted = { ...sent, records: 0 };
+  if (!sent.isUnsigned) deliveryLog.add(endpoint, attempted);
+  if (!sent.isUnsigned && giveUp.aborted) return;
   await COMPLETE_TEST.run(pool, { id, result: resultOf(sent) });
-  await writer.storeTest(name, { ...sent, records: 0 });
+  if (!sent.isUnsigned) await writer.storeTest(name, attempted);
 };
 
 /** Interval between polls for changed endpoints and requested tests. */
@@ -115,8 +130,7 @@ export class Deliveries {
 
   private async poll(pool: DeliveryContext['pool']): Promise<void> {
     this.endAtStart ??= await this.readEnd(pool);
-    const { endAtStart: upTo, fingerprint } = this;
-    const rows = await LIST_CHANGED_ENDPOINTS.run(pool, { upTo, fingerprint });
+    const rows = await LIST_CHANGED_ENDPOINTS.run(pool, { upTo: this.endAtStart, fingerprint: this.fingerprint });
     if (rows.length > 0) this.follow(rows);
     const endpoints = this.ended.slice(0, MAX_FORGOTTEN);
     if (endpoints.length > 0) {
@@ -147,10 +161,9 @@ export class Deliveries {
    * that were in the log, so a cursor beyond the end is from before a restore.
    */
   private async readEnd(pool: DeliveryContext['pool']): Promise<number> {
-    const { logId, head } = this.context;
-    const end = Number(await head());
+    const end = Number(await this.context.head());
     for (let after: string | null = ''; after !== null;)
-      after = (await REWIND_TO_END.run(pool, { logId, end, after }))[0]!.last;
+      after = (await REWIND_TO_END.run(pool, { logId: this.context.logId, end, after }))[0]!.last;
     return end;
   }
 
@@ -167,7 +180,6 @@ export class Deliveries {
   }
 
   private async runTests(pool: DeliveryContext['pool']): Promise<void> {
-    const { warn } = this.context;
     const free = MAX_TESTS - this.tests.size;
     if (free <= 0) return;
     const waiting = await LIST_PENDING_TESTS.run(pool, { keptMs: TEST_TTL_MS, limit: MAX_TESTS });
@@ -175,7 +187,7 @@ export class Deliveries {
       this.tests.add(test.id);
       const finished = runTest(this.context, test).catch((error: unknown) => {
         if (error instanceof LeaseLost) throw error;
-        warn(`The test of webhook ${test.endpoint} failed: ${(error as Error).message}`);
+        this.context.warn(`The test of webhook ${test.endpoint} failed: ${(error as Error).message}`);
       });
       const ended = finished.finally(() => {
         this.tests.delete(test.id);
@@ -196,3 +208,91 @@ export class Deliveries {
     for (const { delivery } of this.deliveries.values()) delivery.wake();
   }
 }
+
+/** How long deliveries in flight may take to finish once the process has been asked to stop. */
+const FINISH_TIMEOUT_MS = 4_000;
+
+/** Delivers while this process holds the lease, until `stopSignal` aborts. */
+const deliver = async (
+  { config, url, log, ops, writeLog }: WorkerResources,
+  stopSignal: AbortSignal,
+): Promise<void> => {
+  const keys = openMasterKeys(config);
+  const warn = (sentence: string): void => writeLog(sentence, 'warn');
+  const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), { max: 6 });
+  const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
+  const databaseClock = await new DatabaseClock(watchPool).begin();
+  // Each endpoint waits once, and the number of endpoints is unlimited.
+  const unlimited = new WaitingRequests(Number.POSITIVE_INFINITY);
+  const egress = new Egress(new Destinations(new NetworkPolicy(config.webhookAllow)), config.webhookProxy);
+  const shared = {
+    pool,
+    records,
+    commands: new WebhookCommands(log, pool),
+    keys,
+    egress,
+    clock: { now: () => databaseClock.now(), pause },
+    warn,
+    signing: reportFailures('sign webhook deliveries', ops.registry, undefined, (line) => writeLog(line, 'error')),
+    onPoll: () => ops.lanes.heartbeat(WEBHOOKS_LANE, true),
+    watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), unlimited, ops.registry),
+    slots: new Slots(),
+    deliveryLog: new DeliveryLog(config.accessLog),
+  };
+  try {
+    ops.addStores(log, watchPool, 'webhooks');
+    const logId = await unlessStopped(stopSignal, log.id());
+    while (!stopSignal.aborted) {
+      const lease = new Lease(pool, WEBHOOKS_LANE, { onError: warn, onRecovery: writeLog });
+      const epoch = await lease.acquire(stopSignal, () => ops.lanes.heartbeat(WEBHOOKS_LANE, false));
+      if (epoch === undefined) break;
+      writeLog('Lease acquired; delivering webhooks');
+      const [stop, giveUp] = [new AbortController(), new AbortController()];
+      const abortAll = (): void => {
+        stop.abort();
+        giveUp.abort();
+      };
+      const finish = (): void => {
+        stop.abort();
+        void sleep(FINISH_TIMEOUT_MS, undefined, { ref: false }).then(() => giveUp.abort());
+      };
+      stopSignal.addEventListener('abort', finish);
+      const writer = new ProgressWriter(pool, epoch);
+      const context = {
+        ...shared,
+        log,
+        logId,
+        head: () => log.head(),
+        ids: new FeedIds(logId),
+        writer,
+        onLeaseLost: abortAll,
+        stop: stop.signal,
+        giveUp: giveUp.signal,
+      };
+      const held = lease.hold(abortAll, stop.signal).catch((error: unknown) => {
+        abortAll();
+        throw error;
+      });
+      try {
+        await allEnded([held, new Deliveries(context).run()]);
+      } finally {
+        stopSignal.removeEventListener('abort', finish);
+        await lease.release().catch(() => {});
+      }
+      if (!stopSignal.aborted) writeLog('Another process delivers webhooks; standing by');
+    }
+  } finally {
+    databaseClock.end();
+    await Promise.allSettled([egress.end(), pool.end(), records.end(), watchPool.end()]);
+  }
+};
+
+/** Runs the delivery process until it is told to stop. */
+export const runDeliveryProcess = (): Promise<never> =>
+  runWorker({
+    context: 'deliveries',
+    name: 'The delivery process',
+    task: 'delivering',
+    portSetting: 'DELIVERIES_OPS_PORT',
+    work: deliver,
+  });

@@ -59,7 +59,10 @@ const untilChanged = (changed: AbortSignal): Promise<unknown> =>
     else changed.addEventListener('abort', resolve, { once: true });
   });
 
-/** Delivers to one endpoint: in order, one request at a time. */
+/**
+ * Delivers to one endpoint: in order, one request at a time. `outcomeOf` in `post.ts` decides what follows a request: the
+ * next records, a retry and its delay, or the end.
+ */
 export class EndpointDelivery {
   private changed = new AbortController();
   private readonly connection: Connection;

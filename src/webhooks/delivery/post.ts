@@ -102,6 +102,7 @@ interface AttemptResult {
 
 const GONE = 410;
 
+/** Decides what follows an attempt: whether the cursor moves, when the records are sent again, or the end of the webhook. */
 export const outcomeOf = ({ batch, at, response, progress: before, maxBatch, limits, now }: AttemptResult): Outcome => {
   const { status, error } = response;
   const noFailures = { tries: 0, nextAttemptAt: null, refused: 0 };

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LIST_CHANGED_ENDPOINTS } from '../../../src/webhooks/load-webhooks.js';
+import { LIST_CHANGED_ENDPOINTS } from '../../../src/webhooks/delivery/next-batch.js';
 import { Rig } from './rig.js';
 
 let rig: Rig;
