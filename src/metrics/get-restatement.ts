@@ -194,7 +194,7 @@ const KIND_OF = { report: 'report', threat: 'threat', takedown: 'takedown', asse
 const valuesOf = (facts: readonly Fact[], index: 2 | 3 | 4): string =>
   facts
     .map((fact) => fact[index])
-    .sort()
+    .sort((a, b) => (a < b ? -1 : 1))
     .join('\n');
 
 type State = RestatedRow['now'];

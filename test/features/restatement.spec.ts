@@ -416,7 +416,8 @@ describe('Operations on the log, and the past', () => {
       await projecting.reached();
       expect(await restate()).toEqual(before);
       const after = await list();
-      expect(after.map(({ asset: _, ...rest }) => rest)).toEqual(records.map(({ asset: _, ...rest }) => rest));
+      const withoutAsset = (record: object): object => ({ ...record, asset: undefined });
+      expect(after.map(withoutAsset)).toEqual(records.map(withoutAsset));
       expect(JSON.stringify(records)).toContain('t-moved.example');
       expect(JSON.stringify(after)).not.toContain('t-moved.example');
       expect((await call(`/restatement/records.csv?${BETWEEN}`)).body).not.toContain('t-moved.example');
