@@ -57,7 +57,7 @@ export class Conflict extends Error {
 /** An organization of the events was erased, or is being erased. Its keys are invalid from the same moment on. */
 export class OrganizationIsErased extends Conflict {
   constructor() {
-    super('An organization of these events was erased');
+    super('The organization was erased, and its slug cannot be used again: use another slug');
   }
 }
 

@@ -106,4 +106,16 @@ describe('The page', () => {
     const text = readFileSync(join(root, page), 'utf8');
     expect([...pathsIn(text), ...linksIn(page, text)].filter((path) => !isThere(path))).toEqual([]);
   });
+
+  it.each(PAGES)('%s has as many cells in each row of a table as in its head', (page) => {
+    const lines = readFileSync(join(root, page), 'utf8')
+      .replaceAll(/^ *```.*?^ *```/gms, '')
+      .split('\n');
+    const cellsOf = (line = ''): number => (/^ *\|/.test(line) ? line.replaceAll('\\|', '').split('|').length : 0);
+    const broken = lines.filter((line, index) => {
+      const above = cellsOf(lines[index - 1]);
+      return above !== 0 && cellsOf(line) !== 0 && cellsOf(line) !== above;
+    });
+    expect(broken).toEqual([]);
+  });
 });

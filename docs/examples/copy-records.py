@@ -1,16 +1,18 @@
-# Keeps a copy of an organization's records in records.db, by the feed. The key is in THREAT_PROTECTION_API_KEY.
-import http.client, json, os, sqlite3, time, urllib.error, urllib.parse, urllib.request
+# Keeps a copy of an organization's records in records.db, by the feed, until it is stopped. The first argument is the
+# address of the service; the key is in THREAT_PROTECTION_API_KEY.
+import http.client, json, os, sqlite3, sys, time, urllib.error, urllib.parse, urllib.request
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):  # the key goes to no other address
     def redirect_request(self, *_): return None
 
 urllib.request.install_opener(urllib.request.build_opener(NoRedirect))
+service = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:3000"
 copy = sqlite3.connect("records.db")
 copy.executescript("create table if not exists records (key text primary key, json text); create table if not exists place (id text)")
 while True:
     last = copy.execute("select id from place").fetchone()
     query = urllib.parse.urlencode({"timeout": 20000, **({"lastEventId": last[0]} if last else {})})
-    request = urllib.request.Request("http://127.0.0.1:3000/v2/organization/feed?" + query, headers={"X-API-KEY": os.environ["THREAT_PROTECTION_API_KEY"]})
+    request = urllib.request.Request(service + "/v2/organization/feed?" + query, headers={"X-API-KEY": os.environ["THREAT_PROTECTION_API_KEY"]})
     try:
         elements = json.load(urllib.request.urlopen(request, timeout=40))
     except urllib.error.HTTPError as error:

@@ -1,11 +1,13 @@
-// Keeps a copy of an organization's records in records.json, by the feed. The key is in THREAT_PROTECTION_API_KEY.
+// Keeps a copy of an organization's records in records.json, by the feed, until it is stopped. The first argument is
+// the address of the service; the key is in THREAT_PROTECTION_API_KEY.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
+const SERVICE = process.argv[2] ?? 'http://127.0.0.1:3000';
 const FILE = 'records.json';
 let kept = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : { records: {} };
 for (;;) {
   const query = new URLSearchParams({ timeout: '20000', ...(kept.last && { lastEventId: kept.last }) });
-  const url = `http://127.0.0.1:3000/v2/organization/feed?${query}`;
+  const url = `${SERVICE}/v2/organization/feed?${query}`;
   const answer = await fetch(url, {
     headers: { 'X-API-KEY': process.env.THREAT_PROTECTION_API_KEY! },
     redirect: 'manual', // the key goes to no other address

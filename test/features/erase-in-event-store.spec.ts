@@ -179,7 +179,9 @@ for (const { name, open } of eventStores)
       expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
       for (const id of ['t-1', 't-new']) {
         const { stream, event } = stored(sentThreat(id, { organization: 'acme', status: 'RESOLVED' }));
-        await expect(app.log.append(stream, 'any', [event])).rejects.toThrow('was erased');
+        await expect(app.log.append(stream, 'any', [event])).rejects.toThrow(
+          'was erased, and its slug cannot be used again',
+        );
         expect(await app.log.readStream(stream, 0n, 10)).toEqual([]);
       }
       const other = stored(sentThreat('t-new', { organization: 'acme-2' }));

@@ -294,7 +294,9 @@ describe('organizations erase', () => {
     for (const one of [...eventsOf('acme'), verdict('c-new', 'new.example', 'acme:wallet')].map((each) =>
       stored({ ...each, id: `${each.id}-again` }),
     ))
-      await expect(app.log.append(one.stream, 'any', [one.event])).rejects.toThrow('was erased');
+      await expect(app.log.append(one.stream, 'any', [one.event])).rejects.toThrow(
+        'was erased, and its slug cannot be used again',
+      );
     const other = stored(sentThreat('t-other', { organization: 'acme-2' }));
     await expect(app.log.append(other.stream, 'any', [other.event])).resolves.toBeDefined();
   });

@@ -254,7 +254,7 @@ export const recordsDialog = () =>
       expect((await table(page, '#disputes'))[0]!.slice(0, 4)).toEqual([
         'evil.example',
         'Open',
-        'Blocked',
+        'No change known',
         'This is our own page.',
       ]);
       await page.getByRole('button', { name: 'File the dispute' }).click();

@@ -83,6 +83,7 @@ const lists = async (): Promise<Record<string, unknown>> => {
   const all: Record<string, unknown> = {};
   for (const { kind, list } of KINDS) {
     const { body } = await app.call(`${list}?limit=1000`, { key });
+    expect(body).toMatchObject({ items: expect.any(Array) });
     expect(body.nextCursor).toBeUndefined();
     for (const item of body.items) all[`threat-protection.${kind} ${item.id}`] = item;
   }

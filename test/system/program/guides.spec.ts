@@ -70,7 +70,10 @@ const TABLE: readonly Guide[] = [
       ',status,false,',
     ],
   },
-  { name: 'records-and-feed.md', shows: ['"accepted":1', '"threat-7021"', '"threat-protection.threat"'] },
+  {
+    name: 'records-and-feed.md',
+    shows: ['"accepted":1', '"threat-7021"', '"threat-protection.threat"', 'threat-protection.threat threat-7021 {'],
+  },
   {
     name: 'sending-events.md',
     shows: ['"wouldCount":[{', '"accepted":1,"duplicates":0', '"status":"counted"', '"usage":'],

@@ -27,7 +27,8 @@ export const show = ({ body }) => {
     .map(({ id, asset, status, verdictNow, reason, note, createdAt, updatedAt }) => [
       recordLink('disputes', id, asset.content),
       spoken(status),
-      spoken(verdictNow?.status ?? 'BLOCKED'),
+      // Absent if the asset is still blocked, and also while a source gives no answer.
+      verdictNow === undefined ? 'No change known' : spoken(verdictNow.status),
       reason,
       note,
       day(createdAt),
