@@ -26,7 +26,8 @@ export const withoutEndSlash = (url: string): string => {
   return path.endsWith('/') ? path.slice(0, -1) + url.slice(path.length) : url;
 };
 
-const CREDENTIALS = /^(bearer|basic) +([^ ]+) *$/i;
+/** `Token` is what `TokenAuth` of the OASIS client sends. */
+const CREDENTIALS = /^(bearer|token|basic) +([^ ]+) *$/i;
 const KEY_PREFIX = 'tp_';
 
 /**
@@ -37,7 +38,7 @@ export const keyOf = ({ headers, url }: FastifyRequest): string | undefined => {
   const key = headers['x-api-key'];
   if (typeof key === 'string') return key;
   const [, scheme, credentials] = (isTaxii(url) && CREDENTIALS.exec(headers.authorization ?? '')) || [];
-  if (scheme === undefined || scheme.toLowerCase() === 'bearer') return credentials;
+  if (scheme?.toLowerCase() !== 'basic') return credentials;
   const [, user, password] = /^([^:]*):?(.*)$/s.exec(Buffer.from(credentials!, 'base64').toString())!;
   return user!.startsWith(KEY_PREFIX) ? user : password;
 };

@@ -104,7 +104,7 @@ export const TAGS: readonly (readonly [name: string, description: string])[] = [
   ['Records', 'The records behind the metrics: lists, tables, and a feed for keeping a copy.'],
   [
     'TAXII',
-    'The blocked threats as STIX 2.1 indicators, for SIEMs and threat-intelligence platforms that read TAXII 2.1. Paths may end with a slash. The key is also accepted as `Authorization`, Bearer or Basic.',
+    'The blocked threats as STIX 2.1 indicators, for SIEMs and threat-intelligence platforms that read TAXII 2.1. Paths may end with a slash. The key is also accepted as `Authorization`, Bearer, Token or Basic.',
   ],
   [
     'Webhooks',

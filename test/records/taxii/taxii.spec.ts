@@ -339,20 +339,21 @@ describe('The collections of TAXII', () => {
 describe('A request of TAXII', () => {
   const objects = `${THREATS}/objects/`;
 
-  it('is authenticated by X-API-KEY, Bearer or Basic', async () => {
+  it('is authenticated by X-API-KEY, Bearer, Basic, or Token as by TokenAuth of cti-taxii-client 54dabadf', async () => {
     const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
     const status = async (authorization: string, path = objects): Promise<number> =>
       (await app.call(path, { headers: { authorization } })).status;
     for (const header of [
       `Bearer ${acme}`,
       `bearer ${acme}`,
+      `Token ${acme}`,
       basic(`${acme}:`),
       basic(`:${acme}`),
       basic(`user:${acme}`),
       basic(`${acme}:x`),
     ])
       expect([header, await status(header)]).toEqual([header, 200]);
-    for (const header of ['Bearer x', basic('a:b'), basic(''), 'Basic', `Digest ${acme}`])
+    for (const header of ['Bearer x', 'Token x', basic('a:b'), basic(''), 'Basic', `Digest ${acme}`])
       expect([header, await status(header)]).toEqual([header, 401]);
     expect(await status(`Bearer ${acme}`, '/v2/organization/threats')).toBe(401);
     expect((await get(objects, 'tp_wrong', { authorization: `Bearer ${acme}` })).status).toBe(401);
