@@ -1,4 +1,4 @@
-import { linkForms } from '../../../test/assets/link-forms.js';
+import { linkForms } from '../../../test/support/cases/link-forms.js';
 import type { Outcome, Scenario } from '../../scenario.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { cloudEvent, sentStatus } from '../../../test/support/upstream.js';

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { answers, type Behaviour, ListServer, sends } from '../../../test/asset-check/lists/list-server.js';
+import { answers, type Behaviour, ListServer, sends } from '../../../test/support/list-server.js';
 import type { Outcome, Scenario } from '../../scenario.js';
 import type { RunContext } from '../../rig/run-context.js';
 import { eventually } from '../../../test/support/eventually.js';

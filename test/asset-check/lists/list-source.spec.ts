@@ -10,10 +10,10 @@ import type { ListSettings } from '../../../src/asset-check/sources/sources-file
 import { readSourcesStatus } from '../../../src/asset-check/sources/sources.js';
 import { SuffixHashes } from '../../../src/asset-check/lists/host-table.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
-import { PRIVATE_HOSTS } from '../../egress/private-addresses.js';
+import { PRIVATE_HOSTS } from '../../support/cases/private-addresses.js';
 import { eventually } from '../../support/eventually.js';
-import { brief } from '../list-of.js';
-import { answers, type Behaviour, ListServer, sends } from './list-server.js';
+import { brief } from '../../support/list-of.js';
+import { answers, type Behaviour, ListServer, sends } from '../../support/list-server.js';
 
 const suffixes = new HostingSuffixes();
 const hashes = new SuffixHashes();

@@ -6,7 +6,7 @@ import type { Format } from '../../../src/asset-check/lists/parse-list.js';
 import { matchList } from '../../../src/asset-check/lists/match-list.js';
 import { SuffixHashes } from '../../../src/asset-check/lists/host-table.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
-import { brief, listOf } from '../list-of.js';
+import { brief, listOf } from '../../support/list-of.js';
 
 const EVM = '0xabcdefabcdef0123456789abcdefabcdef012345';
 const PLAIN = `
