@@ -60,6 +60,7 @@ const FULL_SIZE = [
   'projections/records',
   'records/feed/feed-elements/statements',
   'records/list-records',
+  'system/clients/senders',
 ].map((spec) => `<rootDir>/test/${spec}.spec.ts`);
 
 /** CONTRIBUTING.md says what each suite proves, and when it runs. */

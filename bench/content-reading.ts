@@ -1,5 +1,5 @@
 import { parseContent } from '../src/assets/parse-content.js';
-import { generatedContents, hostileContents } from '../test/assets/hostile-shapes.js';
+import { generatedContents, hostileContents } from '../test/support/cases/hostile-shapes.js';
 import type { Goal } from './goal.js';
 import { quantile, quartilesOf } from './statistics.js';
 

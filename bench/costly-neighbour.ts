@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hostileContents } from '../test/assets/hostile-shapes.js';
+import { hostileContents } from '../test/support/cases/hostile-shapes.js';
 import { cloudEvent, sent } from '../test/support/upstream.js';
 import { parseContent } from '../src/assets/parse-content.js';
 import type { Goal } from './goal.js';

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { listOf } from '../test/asset-check/list-of.js';
+import { listOf } from '../test/support/list-of.js';
 import { Random } from '../test/support/random.js';
 import { requireEqual } from './equal.js';
 import { type Goal, measure } from './goal.js';

@@ -1,4 +1,4 @@
-import { listOf } from '../test/asset-check/list-of.js';
+import { listOf } from '../test/support/list-of.js';
 import { requireEqual } from './equal.js';
 import { type Goal, measure } from './goal.js';
 import { hostsToCheck, candidates, phishingHosts } from './lists.js';

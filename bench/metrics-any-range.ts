@@ -1,7 +1,7 @@
 import { MS_PER_DAY } from '../src/events/instant.js';
 import { BEGINNING, type EventLog } from '../src/event-log/event-log.js';
 import { isUpstreamType } from '../src/events/event.js';
-import { naiveCount, newestStates } from '../test/projections/naive-count.js';
+import { naiveCount, newestStates } from '../test/support/naive-count.js';
 import { Random } from '../test/support/random.js';
 import type { Sent } from '../test/support/upstream.js';
 import { storedEvents, upstreamEvents } from './events.js';

@@ -32,34 +32,25 @@ import { consistencyTokens } from './faults/consistency-tokens.js';
 import { killedDeliveries } from './faults/webhooks-killed.js';
 import { cpuBombs } from './attacks/outside/cpu-bombs.js';
 import { descriptors } from './attacks/wire/descriptors.js';
-import { evasion } from './attacks/outside/evasion.js';
 import { fanOut } from './attacks/neighbours/fan-out.js';
 import { floodsWithoutKey } from './attacks/floods/floods-without-key.js';
-import { framing } from './attacks/wire/framing.js';
 import { fuzzing } from './attacks/responses/fuzzing.js';
-import { handedOutLinks } from './attacks/outside/handed-out-links.js';
-import { hostileLists } from './attacks/outside/hostile-lists.js';
 import { hostileWebhooks } from './attacks/outside/hostile-webhooks.js';
-import { idempotency } from './attacks/responses/idempotency.js';
 import { installation } from './attacks/outside/installation.js';
 import { jsonBombs } from './attacks/neighbours/json-bombs.js';
 import { keys } from './attacks/responses/keys.js';
 import { largeResponses } from './attacks/neighbours/large-responses.js';
 import { logInjection } from './attacks/wire/log-injection.js';
 import { manyKeys } from './attacks/memory/many-keys.js';
-import { methods } from './attacks/responses/methods.js';
 import { movedMembers } from './attacks/neighbours/moves.js';
 import { neverReaders } from './attacks/wire/never-readers.js';
 import { noisyTenant } from './attacks/floods/noisy-tenant.js';
-import { outbound } from './attacks/outside/outbound.js';
 import { rateLimit } from './attacks/floods/rate-limit.js';
 import { sizes } from './attacks/wire/sizes.js';
 import { slowReaders } from './attacks/memory/slow-readers.js';
 import { slowSenders } from './attacks/wire/slow-senders.js';
 import { sqlInjection } from './attacks/responses/sql-injection.js';
-import { swallowedIds } from './attacks/neighbours/swallowed-ids.js';
 import { tenantIsolation } from './attacks/responses/tenant-isolation.js';
-import { terminalEscapes } from './attacks/outside/terminal-escapes.js';
 import { unpacking } from './attacks/memory/unpacking.js';
 import { webhookSecrets } from './attacks/outside/webhook-secrets.js';
 import type { Scenario } from './scenario.js';
@@ -111,30 +102,21 @@ const ATTACKS: readonly Scenario[] = [
   sizes,
   slowSenders,
   logInjection,
-  framing,
-  methods,
-  outbound,
   rateLimit,
   cpuBombs,
   sqlInjection,
-  idempotency,
-  hostileLists,
   installation,
   fanOut,
   descriptors,
-  swallowedIds,
   jsonBombs,
-  evasion,
   noisyTenant,
   neverReaders,
   floodsWithoutKey,
-  terminalEscapes,
   movedMembers,
   largeResponses,
   unpacking,
   manyKeys,
   slowReaders,
-  handedOutLinks,
   hostileWebhooks,
   webhookSecrets,
 ];

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
@@ -75,5 +75,44 @@ describe('The tree of the tests', () => {
 
   it('has a list of exceptions that names only existing specs without the path of a tested file', () => {
     expect(Object.keys(SUBJECTS_OF_SPECS).filter((spec) => !specs.includes(spec) || hasSubject(spec))).toEqual([]);
+  });
+});
+
+/** What the files of each folder may import. What the tests, the scenarios and the bench share is in `test/support`. */
+const MAY_IMPORT: Readonly<Record<string, RegExp>> = {
+  'test/support': /^(?:src|projections|test\/support)\//,
+  test: /^(?!reliability\/)/,
+  reliability: /^(?:src|projections|test\/support|reliability|bench)\//,
+  bench: /^(?:src|projections|test\/support|reliability|bench)\//,
+};
+
+const forbiddenImports = (path: string, source: string): string[] => {
+  const folder = Object.keys(MAY_IMPORT).find((name) => path.startsWith(`${name}/`))!;
+  return [...source.matchAll(/^(?:import|export|\} from)\b[^'\n]*'(\.[^']+)'|^[^'"\n]*\bimport\('(\.[^']+)'/gm)]
+    .map(([, specifier, dynamic]) => posix.join(posix.dirname(path), (specifier ?? dynamic)!))
+    .filter((target) => target.includes('/') && !MAY_IMPORT[folder]!.test(target))
+    .map((target) => `${path} imports ${target}`);
+};
+
+describe('The support of the tests', () => {
+  const paths = ['test', 'reliability', 'bench'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .map((name) => posix.join(folder, name.replaceAll('\\', '/')))
+      .filter((name) => name.endsWith('.ts')),
+  );
+
+  it('is one folder: test and reliability do not import each other', () => {
+    expect(paths).toContain('reliability/rig/check.ts');
+    expect(paths.flatMap((path) => forbiddenImports(path, readFileSync(join(root, path), 'utf8')))).toEqual([]);
+  });
+
+  it.each([
+    ['test/http/a.spec.ts', "import { b } from '../../reliability/rig/check.js';"],
+    ['reliability/rig/a.ts', "import {\n  b,\n} from '../../test/projections/naive-timeline.js';"],
+    ['reliability/rig/a.ts', "const b = await import('../../test/features/b.js');"],
+    ['test/support/a.ts', "export { b } from '../projections/naive-timeline.js';"],
+    ['bench/a.ts', "import { b } from '../test/assets/carried-links.js';"],
+  ])('is the only folder that both import: %s may not contain %j', (path, source) => {
+    expect(forbiddenImports(path, source)).toHaveLength(1);
   });
 });

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createDatabase, type TestDatabase } from '../../test/support/postgres.js';
 import { type Program, startProgram } from '../../test/support/program.js';
-import { build, NAME, newFolder, removeFolders } from '../../test/system/build/project-folder.js';
+import { build, NAME, newFolder, removeFolders } from '../../test/support/project-folder.js';
 
 /** The test runs a whole build, which takes about 15 seconds on an idle core. */
 const TIMEOUT_MS = 600_000;

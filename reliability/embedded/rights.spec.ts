@@ -7,12 +7,7 @@ import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
 import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { queryOnce } from '../../test/support/query-once.js';
 import { superuserOf } from '../../test/support/superuser.js';
-import {
-  clusterOf,
-  removeFolder,
-  serverOf,
-  temporaryFolder,
-} from '../../test/system/postgres/embedded/installation.js';
+import { clusterOf, removeFolder, serverOf, temporaryFolder } from '../../test/support/installation.js';
 
 let folder: string;
 let data: string;

@@ -3,13 +3,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync,
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { canEnter, type Owner } from '../../src/postgres/embedded/cluster-layout.js';
-import {
-  clusterOf,
-  install,
-  removeFolder,
-  serverOf,
-  temporaryFolder,
-} from '../../test/system/postgres/embedded/installation.js';
+import { clusterOf, install, removeFolder, serverOf, temporaryFolder } from '../../test/support/installation.js';
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? it : it.skip;

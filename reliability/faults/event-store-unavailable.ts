@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ORGANIZATIONS } from '../../test/projections/histories.js';
+import { ORGANIZATIONS } from '../../test/support/histories.js';
 import { eventually } from '../../test/support/eventually.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { untrueClaims, WATCHED } from '../rig/acknowledgements.js';

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { ORGANIZATIONS } from '../../test/projections/histories.js';
-import { replayed } from '../../test/projections/naive-records.js';
+import { ORGANIZATIONS } from '../../test/support/histories.js';
+import { replayed } from '../../test/support/naive-records.js';
 import { Random } from '../../test/support/random.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { checkVerify, waitUntilCounted, wholeLog } from '../rig/check.js';

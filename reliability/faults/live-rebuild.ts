@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { metrics } from '../../projections/metrics/projection.js';
 import { applyLog } from '../../projections/engine/apply-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { ORGANIZATIONS } from '../../test/projections/histories.js';
+import { ORGANIZATIONS } from '../../test/support/histories.js';
 import { type Sent, sentReport, stored } from '../../test/support/upstream.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { sendRequest } from '../rig/http-request.js';

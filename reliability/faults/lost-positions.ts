@@ -3,7 +3,7 @@ import { issueApiKey, revokeApiKey } from '../../src/api-keys/api-keys.js';
 import { eventually } from '../../test/support/eventually.js';
 import { findPrograms, POSTGRES_PROGRAMS } from '../../test/support/postgres-programs.js';
 import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';
-import { answering, Receiver } from '../../test/webhooks/delivery/receiver.js';
+import { answering, Receiver } from '../../test/support/receiver.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { sendRequest } from '../rig/http-request.js';
 import { checkVerify, waitUntilCounted, sentOf, wholeLog } from '../rig/check.js';

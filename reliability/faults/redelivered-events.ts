@@ -10,7 +10,7 @@ import { checkMetrics, checkVerify, waitUntilCounted, sentOf, wholeLog } from '.
 import { fullLoad, History, inBatches, Sender } from '../rig/load.js';
 import { startService } from '../rig/running-service.js';
 import type { RunContext } from '../rig/run-context.js';
-import { type Statement, interceptQueries } from '../rig/query-interceptor.js';
+import { type Statement, interceptQueries } from '../../test/support/query-interceptor.js';
 
 interface Scale {
   readonly events: number;

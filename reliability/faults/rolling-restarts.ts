@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ORGANIZATIONS } from '../../test/projections/histories.js';
+import { ORGANIZATIONS } from '../../test/support/histories.js';
 import { eventually } from '../../test/support/eventually.js';
 import { Random } from '../../test/support/random.js';
 import { sentThreat } from '../../test/support/upstream.js';

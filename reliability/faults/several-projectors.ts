@@ -11,14 +11,14 @@ import { createPostgresLog } from '../../src/event-log/postgres/log.js';
 import { GetMetrics, GetMetricsHandler } from '../../src/metrics/get-metrics.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { naiveCount, newestStates } from '../../test/projections/naive-count.js';
+import { naiveCount, newestStates } from '../../test/support/naive-count.js';
 import { Random } from '../../test/support/random.js';
 import { stored } from '../../test/support/upstream.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { randomQuery } from '../rig/check.js';
 import { fullLoad, inBatches } from '../rig/load.js';
 import type { RunContext } from '../rig/run-context.js';
-import { type Interceptor, interceptQueries } from '../rig/query-interceptor.js';
+import { type Interceptor, interceptQueries } from '../../test/support/query-interceptor.js';
 
 const PROJECTORS = 3;
 const KILL_PROBABILITY = 0.1;

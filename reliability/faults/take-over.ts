@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LANES } from '../../projections/registry.js';
-import { ORGANIZATIONS } from '../../test/projections/histories.js';
+import { ORGANIZATIONS } from '../../test/support/histories.js';
 import type { TestDatabase } from '../../test/support/postgres.js';
 import { sentThreat, stored } from '../../test/support/upstream.js';
-import type { Receiver } from '../../test/webhooks/delivery/receiver.js';
+import type { Receiver } from '../../test/support/receiver.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { checkVerify } from '../rig/check.js';
 import { startService } from '../rig/running-service.js';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { createPool } from '../../src/postgres/pool.js';
-import { answering, Receiver } from '../../test/webhooks/delivery/receiver.js';
-import { Rig } from '../../test/webhooks/delivery/rig.js';
+import { answering, Receiver } from '../../test/support/receiver.js';
+import { Rig } from '../../test/support/delivery-rig.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { PostgresServer } from '../rig/postgres-server.js';
 import { Process } from '../rig/processes.js';

@@ -5,8 +5,8 @@ import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../../test/support/postgres.js';
 import { INDEX_ORDER_SETTINGS } from '../../src/read-models/pools.js';
-import { rawStatements, unexpectedNulls } from '../../test/read-models/every-statement.js';
-import { type Batch, hash, MAX_ROWS, tables, VALUES } from './values.js';
+import { rawStatements, unexpectedNulls } from '../../test/support/every-statement.js';
+import { type Batch, hash, MAX_ROWS, tables, VALUES } from '../../test/support/cases/statement-values.js';
 
 /** The rows of each table and the elements of each array. Ten times as many may cost about ten times as much. */
 const FEW = 300;

@@ -1,6 +1,6 @@
 import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { ORGANIZATIONS } from '../../test/projections/histories.js';
+import { ORGANIZATIONS } from '../../test/support/histories.js';
 import { eventually } from '../../test/support/eventually.js';
 import { sendRequest } from './http-request.js';
 

@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { history, BRANDS, ORGANIZATIONS } from '../../test/projections/histories.js';
+import { history, BRANDS, ORGANIZATIONS } from '../../test/support/histories.js';
 import type { Random } from '../../test/support/random.js';
 import { cloudEvent, sent, type Sent } from '../../test/support/upstream.js';
 import { type HttpResponse, sendRequest, BATCH } from './http-request.js';

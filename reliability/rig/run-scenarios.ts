@@ -65,7 +65,7 @@ const OVERRIDES = ['rounds', 'events', 'seconds'] as const;
 
 /**
  * Runs the scenarios named on the command line, or all scenarios, each with its negative control:
- * `[F1 S18 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-control]`. `--rounds`, `--events` and
+ * `[F1 S19 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-control]`. `--rounds`, `--events` and
  * `--seconds` override values of the full scale. Prints the progress on standard error and a table on standard output.
  * Ends the process; the exit code is 1 if a run has findings or a negative control lacks its finding.
  */
@@ -85,7 +85,7 @@ export const runScenarios = async (scenarios: readonly Scenario[]): Promise<neve
   if (!Number.isInteger(seed) || unknown.length > 0) {
     console.error(
       `${unknown.length > 0 ? `Unknown scenarios: ${unknown.join(', ')}. ` : ''}Usage: npm run reliability -- ` +
-        '[F1 S18 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-control]',
+        '[F1 S19 …] [--seed N] [--rounds N] [--events N] [--seconds N] [--no-control]',
     );
     process.exit(2);
   }

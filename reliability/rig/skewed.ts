@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import { eventually } from '../../test/support/eventually.js';
 import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';
-import { answering, Receiver, subjectsIn } from '../../test/webhooks/delivery/receiver.js';
+import { answering, Receiver, subjectsIn } from '../../test/support/receiver.js';
 import { sendRequest } from './http-request.js';
 import { FakeClock, removeSharedMemoryAfter } from './fake-clock.js';
 import { issueKeys, type Keys, waitUntilKeysKnown } from './keys.js';

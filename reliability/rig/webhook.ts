@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Receiver } from '../../test/webhooks/delivery/receiver.js';
+import { Receiver } from '../../test/support/receiver.js';
 import { sendRequest } from './http-request.js';
 import type { Environment } from './processes.js';
 import type { RunContext } from './run-context.js';

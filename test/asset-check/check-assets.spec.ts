@@ -9,7 +9,7 @@ import type { ConfiguredSources } from '../../src/asset-check/sources/configured
 import type { Source } from '../../src/asset-check/sources/sources.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { ListServer, sends } from './lists/list-server.js';
+import { ListServer, sends } from '../support/list-server.js';
 
 describe('A bulk check', () => {
   let database: TestDatabase;

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Format } from '../../src/asset-check/lists/parse-list.js';
 import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
-import { listOf } from './list-of.js';
+import { listOf } from '../support/list-of.js';
 
 const metamask = (...blacklist: string[]): string =>
   JSON.stringify({ version: 2, tolerance: 2, fuzzylist: [], whitelist: [], blacklist });

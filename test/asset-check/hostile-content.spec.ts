@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
-import { hostileContents } from '../assets/hostile-shapes.js';
-import { listOf } from './list-of.js';
+import { hostileContents } from '../support/cases/hostile-shapes.js';
+import { listOf } from '../support/list-of.js';
 
 const LONGEST = 4_096;
 

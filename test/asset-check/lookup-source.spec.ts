@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { CircuitBreaker, LookupSource, type Outcome } from '../../src/asset-check/lookup-source.js';
 import { eventually } from '../support/eventually.js';
-import { brief } from './list-of.js';
-import { answers, ListServer, sends } from './lists/list-server.js';
+import { brief } from '../support/list-of.js';
+import { answers, ListServer, sends } from '../support/list-server.js';
 import { USER_AGENT } from '../../src/runtime/version.js';
 
 /** Longer than a request takes on a busy machine. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
-import { linkForms } from '../assets/link-forms.js';
+import { linkForms } from '../support/cases/link-forms.js';
 import { Random } from '../support/random.js';
 import { generateText } from './generated-texts.js';
 

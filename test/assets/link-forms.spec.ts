@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
-import { IMPERSONAL, linkForms } from './link-forms.js';
+import { IMPERSONAL, linkForms } from '../support/cases/link-forms.js';
 
 const FORMS = linkForms();
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { assetHash, assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
-import { linkForms } from './link-forms.js';
+import { linkForms } from '../support/cases/link-forms.js';
 import { sized } from '../support/full-size.js';
 
 /** Formats the parsed content as `TYPE name`, or returns the code. */

@@ -5,7 +5,7 @@ import { Random } from '../support/random.js';
 import { webAddressSpelling } from './web-address-spellings.js';
 import { sized } from '../support/full-size.js';
 
-const SPELLINGS = sized(1_000, 8_000);
+const SPELLINGS = sized(1_000, 200_000);
 
 /** Matches defanged characters. Only for these, the parser differs intentionally from the URL parser. */
 const IS_DEFANGED = /[[({](?:\.|dot|:|\/|@|at)[\])}]|\[\.|\.\]/i;

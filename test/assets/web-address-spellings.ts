@@ -142,6 +142,8 @@ const hostOf = (random: Random): string => {
       const at = random.int(letters.length + 1);
       return [...letters.slice(0, at), random.pick(ODD), ...letters.slice(at)].join('');
     }
+    case 7:
+      return letters.map((letter) => (random.chance(0.5) ? mathematical(letter) : letter)).join('');
     default:
       return host;
   }
@@ -152,3 +154,6 @@ const encoded = (letter: string): string =>
 
 const fullWidth = (letter: string): string =>
   /^[!-~]$/.test(letter) ? String.fromCharCode(letter.charCodeAt(0) + 0xfee0) : letter;
+
+const mathematical = (letter: string): string =>
+  /^[a-z]$/.test(letter) ? String.fromCodePoint(letter.charCodeAt(0) - 0x61 + 0x1d41a) : letter;

@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import ipaddr from 'ipaddr.js';
-import { NOT_IN_REGISTRIES } from './private-addresses.js';
-import { SPECIAL_PURPOSE } from './special-purpose-addresses.js';
+import { NOT_IN_REGISTRIES } from '../support/cases/private-addresses.js';
+import { SPECIAL_PURPOSE } from '../support/cases/special-purpose-addresses.js';
 
 const interfaces = jest.fn(networkInterfaces);
 jest.unstable_mockModule('node:os', () => ({ networkInterfaces: interfaces }));

@@ -1,14 +1,16 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { answers, ListServer, sends } from '../asset-check/lists/list-server.js';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { answers, ListServer, sends } from '../support/list-server.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import type { AssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
-import { LOOPBACK_HOSTS } from '../egress/private-addresses.js';
+import { LOOPBACK_HOSTS } from '../support/cases/private-addresses.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
+import { cloudEvent, sentStatus } from '../support/upstream.js';
 
 const BUDGET_MS = 400;
 
@@ -19,6 +21,7 @@ describe('The asset check with failing sources', () => {
   let key: string;
   let hadEndedAtStart: boolean;
   const servers: ListServer[] = [];
+  const listUrls: string[] = [];
   const serversByName: Record<string, ListServer> = {};
 
   const serve = async (name: string, behaviour: ListServer['behave']): Promise<string> => {
@@ -26,7 +29,9 @@ describe('The asset check with failing sources', () => {
     server.behave = behaviour;
     servers.push(server);
     serversByName[name] = server;
-    return `${await server.start()}/`;
+    const url = `${await server.start()}/`;
+    listUrls.push(url);
+    return url;
   };
 
   beforeAll(async () => {
@@ -120,7 +125,8 @@ describe('The asset check with failing sources', () => {
     expect(await check('new.example')).toMatchObject({ status: 'BLOCKED', source: 'good' });
   });
 
-  it('never connects to the checked host', async () => {
+  it('never connects to a host that a caller names, in a checked content or in an event', async () => {
+    const connect = jest.spyOn(Socket.prototype, 'connect');
     const canary = new ListServer();
     const { port } = new URL(await canary.start());
     servers.push(canary);
@@ -130,22 +136,29 @@ describe('The asset check with failing sources', () => {
       '0177.1',
       '[0:0:0:0:0:ffff:7f00:1]',
       '%31%32%37.0.0.1',
+      '127.0.0.1%00.good.example',
       '127.0.0.1.nip.io',
       'localtest.me',
       'user:secret@127.0.0.1',
       'good.example@127.0.0.1',
       'good.example%40@127.0.0.1',
+      '169.254.169.254',
+      'metadata.google.internal',
+      'evil[.]example',
     ].map((host) => `${host}:${port}`);
     const forms = [
       (at: string) => at,
-      (at: string) => `http://${at}/`,
+      (at: string) => `http://${at}/latest/meta-data`,
       (at: string) => `https://${at}/secret?x=1`,
       (at: string) => `//${at}/`,
       (at: string) => `http:\\\\${at}\\`,
       (at: string) => `hxxp://${at}/`,
       (at: string) => `ftp://${at}/x`,
       (at: string) => `gopher://${at}/_GET`,
+      (at: string) => `ws://user:pass@${at}/`,
+      (at: string) => `ipfs://${at}`,
       (at: string) => `view-source:http://${at}/`,
+      (at: string) => `https://t.me/share/url?url=http://${at}`,
       (at: string) => `https://good.example/?url=http://${at}/`,
     ];
     const contents = [...hosts, '169.254.169.254'].flatMap((at) => forms.map((form) => form(at)));
@@ -153,6 +166,23 @@ describe('The asset check with failing sources', () => {
     const response = await post('check/bulk', { contents });
     expect(response.status).toBe(200);
     for (const content of contents.slice(0, 30)) expect((await post('check', { content })).status).toBe(200);
+    const ingestKey = await app.issueKey({ scopes: ['ingest'] });
+    const events = contents.map((content, n) => ({
+      ...cloudEvent(sentStatus(`o-${n}`, { asset: { type: 'URL', content } }, `outbound-${n}`)),
+      source: encodeURI(content),
+      dataschema: content,
+    }));
+    const headers = { 'content-type': 'application/cloudevents-batch+json' };
+    const sent = await app.call('/v2/events', { key: ingestKey, json: events, headers });
+    expect(sent.body.accepted).toBeGreaterThan(0);
+    const ports = connect.mock.calls.map((given) => {
+      const [to] = [given[0] as unknown].flat() as [number | { port?: number }];
+      return String(typeof to === 'object' ? to.port : to);
+    });
+    connect.mockRestore();
     expect(canary.connections).toBe(0);
+    const known = [app.url, app.config.databaseUrl!, ...listUrls].map((url) => new URL(url).port || '5432');
+    expect(ports).toContain(known[0]);
+    expect(ports.filter((each) => !known.includes(each))).toEqual([]);
   });
 });

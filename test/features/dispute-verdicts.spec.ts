@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
-import { Rig } from '../webhooks/delivery/rig.js';
+import { Rig } from '../support/delivery-rig.js';
 
 /** The response of the source, and the contents that it was asked about. */
 const source = { status: 200, verdict: 'BLOCKED', asked: [] as string[] };

@@ -17,8 +17,8 @@ import type { ApiResponse, CallOptions } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { operatorCall } from '../support/operator-call.js';
 import { report as send, sent, sentStatus } from '../support/upstream.js';
-import { Receiver } from '../webhooks/delivery/receiver.js';
-import { Rig } from '../webhooks/delivery/rig.js';
+import { Receiver } from '../support/receiver.js';
+import { Rig } from '../support/delivery-rig.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'disputes-'));
 writeFileSync(join(folder, 'blocked.txt'), Array.from({ length: 30 }, (_, n) => `shop-${n}.example`).join('\n'));

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MEASURE } from '../../src/events/facts.js';
-import { delivered, history } from '../projections/histories.js';
+import { delivered, history } from '../support/histories.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { sized } from '../support/full-size.js';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { delivered, history } from '../projections/histories.js';
-import { naiveCount, newestStates } from '../projections/naive-count.js';
+import { delivered, history } from '../support/histories.js';
+import { naiveCount, newestStates } from '../support/naive-count.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';

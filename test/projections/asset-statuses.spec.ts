@@ -12,7 +12,7 @@ import { newDatabase } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { eventId, recordedInOrder, sent, type Sent, SOURCE } from '../support/upstream.js';
-import { delivered } from './histories.js';
+import { delivered } from '../support/histories.js';
 import { seeds } from '../support/full-size.js';
 
 /** The key of every video before version 4. */

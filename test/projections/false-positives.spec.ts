@@ -18,7 +18,7 @@ import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent, sentThreat } from '../support/upstream.js';
-import { delivered, disputes, edgeInstant, history, ORGANIZATIONS } from './histories.js';
+import { delivered, disputes, edgeInstant, history, ORGANIZATIONS } from '../support/histories.js';
 import { type NaiveThreat, naiveFalsePositives, naiveThreats } from './naive-false-positives.js';
 
 /** The number of ranges that are compared. */

@@ -1,4 +1,4 @@
-import type { Query, State } from './naive-count.js';
+import type { Query, State } from '../support/naive-count.js';
 
 /** A naive implementation of the takedown statistics, which checks all takedowns for each number. */
 

@@ -1,4 +1,4 @@
-import { naiveCount, type Query, type State } from './naive-count.js';
+import { naiveCount, type Query, type State } from '../support/naive-count.js';
 
 /** A naive implementation of timelines, which counts each interval separately. */
 

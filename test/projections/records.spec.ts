@@ -11,8 +11,8 @@ import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
-import { delivered, disputes, history } from './histories.js';
-import { type Kind, replayed, type Seen } from './naive-records.js';
+import { delivered, disputes, history } from '../support/histories.js';
+import { type Kind, replayed, type Seen } from '../support/naive-records.js';
 import { seeds } from '../support/full-size.js';
 
 const database = newDatabase();

@@ -6,8 +6,8 @@ import ts from 'typescript';
 import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { rawStatements, sourcesIn, typesOf, unexpectedNulls } from './every-statement.js';
-import { VALUES } from '../../reliability/growth/values.js';
+import { rawStatements, sourcesIn, typesOf, unexpectedNulls } from '../support/every-statement.js';
+import { VALUES } from '../support/cases/statement-values.js';
 
 const RAW = await rawStatements();
 

@@ -22,8 +22,8 @@ import { eventuallyPasses } from '../support/eventually.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent } from '../support/upstream.js';
-import { BRANDS, delivered, disputes, edgeInstant, history, ORGANIZATIONS } from '../projections/histories.js';
-import { type Kind, replayed, type Seen } from '../projections/naive-records.js';
+import { BRANDS, delivered, disputes, edgeInstant, history, ORGANIZATIONS } from '../support/histories.js';
+import { type Kind, replayed, type Seen } from '../support/naive-records.js';
 import { seeds } from '../support/full-size.js';
 
 let pool: RecordsPool;

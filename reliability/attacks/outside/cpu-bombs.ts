@@ -1,3 +1,4 @@
+import { hostileContents } from '../../../test/support/cases/hostile-shapes.js';
 import type { Outcome, Scenario } from '../../scenario.js';
 import { sendRequest, percentile } from '../../rig/http-request.js';
 import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
@@ -13,34 +14,8 @@ interface Scale {
 }
 
 const MAX_LENGTH = 4_096;
-const filled = (begin: string, unit: string, end = ''): string =>
-  begin + unit.repeat(Math.floor((MAX_LENGTH - begin.length - end.length) / unit.length)) + end;
-
 /** Short contents that could be expensive to parse. */
-const SHAPES: Readonly<Record<string, string>> = {
-  '2,000 labels': filled('http://', 'a.', 'example'),
-  'one endless label': filled('', 'a'),
-  'letters of every script': filled('http://', 'ä.漢.😀.', 'example'),
-  'invalid punycode': filled('http://', 'xn--a.', 'example'),
-  'percent signs': filled('http://a.example/', '%25'),
-  'chains of percent': filled('http://', '%2525', '.example'),
-  colons: filled('http://a.example/', ':'),
-  'colons and digits': filled('', ':1'),
-  'users before the host': filled('http://', 'a:b@', 'a.example'),
-  slashes: filled('http:', '/', 'a.example'),
-  'backward slashes': filled('http:', '\\', 'a.example'),
-  tabs: filled('ht\ttp://', '\t', 'a.example'),
-  'brackets of defanging': filled('http://a', '[.]', 'example'),
-  'dots of defanging': filled('hxxp://a', '(dot)', 'example'),
-  'IPv6 colons': filled('http://[', ':1', ']'),
-  'blanks at both ends': filled(' ', ' ', 'a.example '),
-  'base58 letters': filled('', '1A'),
-  hexadecimal: filled('0x', 'f'),
-  'combining marks': filled('http://a', '\u0301', '.example'),
-  'right to left': filled('http://', 'א.', 'example'),
-  'mail addresses': filled('', 'a@', 'a.example'),
-  'a query of queries': filled('http://a.example/?', 'a=http://b.example/&'),
-};
+const SHAPES = hostileContents(MAX_LENGTH);
 
 const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }: Scale): Promise<Outcome> => {
   const key = keys[TENANTS[4]!];
@@ -57,7 +32,7 @@ const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }
   const findings: string[] = [];
   let worst = { what: '', ms: 0 };
   const ordinaryHostMs = await measure((n) => `a${n}.example`);
-  for (const [what, content] of Object.entries(SHAPES)) {
+  for (const [what, content] of SHAPES) {
     // The minimum counts, because other work on the machine adds time.
     const durationsMs: number[] = [];
     for (let n = 0; n < rounds; n += 1) durationsMs.push(await measure(() => content));
@@ -70,7 +45,7 @@ const attack = async ({ url, keys }: Target, { items, rounds, contentMs, range }
   if (thousandYearsMs > range * allTimeMs + 20)
     findings.push(`A range of 1,000 years takes ${thousandYearsMs.toFixed(1)} ms, all time ${allTimeMs.toFixed(1)} ms`);
   return {
-    workload: `${Object.keys(SHAPES).length} shapes of ${MAX_LENGTH} characters, ${items} per request, ${rounds} times; a range of 1,000 years`,
+    workload: `${SHAPES.length} shapes of ${MAX_LENGTH} characters, ${items} per request, ${rounds} times; a range of 1,000 years`,
     observed:
       `worst ${worst.ms.toFixed(3)} ms over HTTP (${worst.what}; an ordinary host ${ordinaryHostMs.toFixed(3)}), ` +
       `1,000 years ${thousandYearsMs.toFixed(1)} ms, all time ${allTimeMs.toFixed(1)} ms`,

@@ -8,8 +8,8 @@ import { builtUrl, Process } from '../../rig/processes.js';
 import type { RunContext } from '../../rig/run-context.js';
 import { MB, watchPeak } from '../../rig/memory-reports.js';
 import { eventually } from '../../../test/support/eventually.js';
-import { answering, Receiver, subjectsIn } from '../../../test/webhooks/delivery/receiver.js';
-import { Rig } from '../../../test/webhooks/delivery/rig.js';
+import { answering, Receiver, subjectsIn } from '../../../test/support/receiver.js';
+import { Rig } from '../../../test/support/delivery-rig.js';
 import { measureResources } from '../../rig/target.js';
 
 interface Scale {

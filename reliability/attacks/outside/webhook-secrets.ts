@@ -11,7 +11,7 @@ import { webhookSettings } from '../../rig/webhook.js';
 import { eventually } from '../../../test/support/eventually.js';
 import { queryOnce } from '../../../test/support/query-once.js';
 import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
-import { Receiver } from '../../../test/webhooks/delivery/receiver.js';
+import { Receiver } from '../../../test/support/receiver.js';
 import { dump } from '../responses/keys.js';
 import { sendAll } from '../../rig/send-all.js';
 import { startAttackTarget, TENANTS } from '../../rig/shared-services.js';

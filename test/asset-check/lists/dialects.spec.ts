@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '../../../src/asset-check/lists/dialects.js';
 import { describeRejected } from '../../../src/asset-check/lists/list-entry.js';
 import { checkerOf, guardOf } from '../checker-of.js';
-import { brief, listOf } from '../list-of.js';
+import { brief, listOf } from '../../support/list-of.js';
 
 const BLOCKED = 'BLOCKED';
 const ALLOWED = 'ALLOWED';

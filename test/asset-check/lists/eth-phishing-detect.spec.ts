@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { SourceResult } from '../../../src/asset-check/verdict.js';
 import { Random } from '../../support/random.js';
-import { listOf } from '../list-of.js';
+import { listOf } from '../../support/list-of.js';
 
 interface Config {
   readonly blacklist: string[];

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Destinations, type LookUp, NetworkPolicy } from '../../../src/egress.js';
 import { CERTIFICATE, KEY } from '../../support/eventstore-double/certificate.js';
-import { answers, ListServer, sends } from './list-server.js';
+import { answers, ListServer, sends } from '../../support/list-server.js';
 
 jest.unstable_mockModule('node:https', () => ({
   ...https,

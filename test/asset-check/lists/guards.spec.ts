@@ -7,7 +7,7 @@ import { readSiteRows } from '../../../src/cli/demo/shipped-rows.js';
 import { sized } from '../../support/full-size.js';
 import { Random } from '../../support/random.js';
 import { checkerOf, guardOf, type TestList } from '../checker-of.js';
-import { listOf } from '../list-of.js';
+import { listOf } from '../../support/list-of.js';
 
 const listResult = ({ sources }: AssetCheckResponse): string => {
   const { status, match = '', reason = '', guardedBy = '' } = sources[1]!;

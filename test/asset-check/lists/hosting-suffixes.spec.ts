@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'tldts';
 import { HostingSuffixes, readSuffix, shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
-import { brief, listOf } from '../list-of.js';
+import { brief, listOf } from '../../support/list-of.js';
 
 const FILE = 'src/asset-check/lists/hosting-suffixes.txt';
 const SUFFIXES = shippedSuffixes();

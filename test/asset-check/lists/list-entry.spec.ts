@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '../../../src/asset-check/lists/dialects.js';
 import type { Format as AnyFormat } from '../../../src/asset-check/lists/parse-list.js';
-import { brief, listOf } from '../list-of.js';
+import { brief, listOf } from '../../support/list-of.js';
 import { cpuMs } from '../../support/cpu.js';
 
 type Format = Exclude<AnyFormat, 'csv' | DialectName>;

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Guards } from '../../../src/asset-check/lists/guards.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
@@ -10,10 +11,11 @@ import type { ListSettings } from '../../../src/asset-check/sources/sources-file
 import { readSourcesStatus } from '../../../src/asset-check/sources/sources.js';
 import { SuffixHashes } from '../../../src/asset-check/lists/host-table.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
-import { PRIVATE_HOSTS } from '../../egress/private-addresses.js';
+import { HOSTILE_ENTRIES } from '../../support/cases/hostile-entries.js';
+import { PRIVATE_HOSTS } from '../../support/cases/private-addresses.js';
 import { eventually } from '../../support/eventually.js';
-import { brief } from '../list-of.js';
-import { answers, type Behaviour, ListServer, sends } from './list-server.js';
+import { brief } from '../../support/list-of.js';
+import { answers, type Behaviour, ListServer, sends } from '../../support/list-server.js';
 
 const suffixes = new HostingSuffixes();
 const hashes = new SuffixHashes();
@@ -159,7 +161,48 @@ describe('ListSource', () => {
     ],
     ['closes the connection at once', (request) => request.socket.destroy(), /hang up|ECONNRESET/],
     ['does not speak HTTP', (request) => request.socket.end('x.example\n'), /Parse Error/],
+    ['sends one line of the maximum size', sends('x'.repeat(99_999)), /cannot be read|no usable/],
+    [
+      'sends a bomb in gzip',
+      sends(gzipSync(entries(100_000)), { 'content-encoding': 'gzip' }),
+      /content encoding gzip/,
+    ],
   ];
+
+  it.each([
+    ['an object in place of an array', JSON.stringify({ 0: 'bank.com', length: 1 })],
+    ['an array of 40,000 levels', '['.repeat(40_000)],
+    ['JSON that breaks off', '["innocent.example","bank.com'],
+    ['numbers', JSON.stringify(Array.from({ length: 100 }, (_, n) => n))],
+  ])('keeps the last valid version of a JSON list if the server sends %s', async (_, body) => {
+    server.behave = sends(JSON.stringify(['site-7.example']));
+    const source = list({ format: 'json' });
+    await source.refresh(never);
+    expect(source.state).not.toHaveProperty('lastError');
+    server.behave = sends(body);
+    await source.refresh(never);
+    expect(source.state.lastError).toEqual(expect.any(String));
+    expect(ask(source, 'site-7.example')).toBe('BLOCKED site-7.example');
+    expect(ask(source, 'bank.com')).toBe('not-found');
+  });
+
+  it.each([
+    [
+      'an allowlist that contains everything',
+      { whitelist: [...HOSTILE_ENTRIES, 'github.io.'], fuzzylist: ['*', 'com', 1], tolerance: 3 },
+    ],
+    ['a tolerance that matches everything', { fuzzylist: ['innocent.example', 'bank.com'], tolerance: 500 }],
+  ])('of the format metamask returns a verdict only for its own entries after %s', async (_, more) => {
+    const good = entries(30).split('\n');
+    server.behave = sends(JSON.stringify({ blacklist: good }));
+    const source = list({ format: 'metamask' });
+    await source.refresh(never);
+    server.behave = sends(JSON.stringify({ blacklist: good, ...more }));
+    await source.refresh(never);
+    for (const host of good) expect(ask(source, host)).toBe(`BLOCKED ${host}`);
+    for (const host of ['shop.co.uk', 'somebody.github.io', 'localhost.example', 'script.example'])
+      expect([host, ask(source, host)]).toEqual([host, 'not-found']);
+  });
 
   it.each(FAULTS)(
     'keeps the last valid version, reports the error and recovers if the server %s',

@@ -3,7 +3,7 @@ import { Collector } from '../../../src/asset-check/lists/collector.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import { forEachEntry } from '../../../src/asset-check/lists/parse-list.js';
 import { Random } from '../../support/random.js';
-import { brief, listOf } from '../list-of.js';
+import { brief, listOf } from '../../support/list-of.js';
 
 const suffixes = new HostingSuffixes();
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { SourceResult } from '../../../src/asset-check/verdict.js';
 import type { RejectedEntries } from '../../../src/asset-check/lists/list-entry.js';
-import { brief, listOf } from '../list-of.js';
+import { brief, listOf } from '../../support/list-of.js';
 
 const SITES = new URL('../../../src/cli/demo/data/phishing-sites.csv', import.meta.url);
 const ADDRESSES = new URL('../../../src/cli/demo/data/phishing-addresses.csv', import.meta.url);

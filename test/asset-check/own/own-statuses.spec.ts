@@ -9,8 +9,8 @@ import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { newDatabase } from '../../support/open-for-tests.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent, type Sent } from '../../support/upstream.js';
-import { hostileContents } from '../../assets/hostile-shapes.js';
-import { brief } from '../list-of.js';
+import { hostileContents } from '../../support/cases/hostile-shapes.js';
+import { brief } from '../../support/list-of.js';
 
 const CREATED = '2026-03-01T00:00:00Z';
 

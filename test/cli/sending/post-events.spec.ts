@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { post, TemporaryFailure } from '../../../src/cli/sending/post-events.js';
-import { answers, ListServer } from '../../asset-check/lists/list-server.js';
+import { answers, ListServer } from '../../support/list-server.js';
 
 describe('Sending events', () => {
   const servers = [new ListServer(), new ListServer()] as const;

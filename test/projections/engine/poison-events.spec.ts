@@ -10,7 +10,7 @@ import type { EventLog } from '../../../src/event-log/event-log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../src/postgres/pool.js';
 import { Backoff } from '../../../src/flow/time.js';
-import { type Interceptor, interceptQueries } from '../../../reliability/rig/query-interceptor.js';
+import { type Interceptor, interceptQueries } from '../../support/query-interceptor.js';
 import { eventually } from '../../support/eventually.js';
 import { startProxy } from '../../support/tcp-proxy.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';

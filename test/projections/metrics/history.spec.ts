@@ -23,8 +23,8 @@ import { newDatabase, newLogs } from '../../support/open-for-tests.js';
 import { projectToHead } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { recordedInOrder, type Sent } from '../../support/upstream.js';
-import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from '../histories.js';
-import { naiveCount, naiveLast, newestStates, type Query } from '../naive-count.js';
+import { BRANDS, delivered, edgeInstant, history, ORGANIZATIONS } from '../../support/histories.js';
+import { naiveCount, naiveLast, newestStates, type Query } from '../../support/naive-count.js';
 
 const MS_PER_DAY = 86_400_000;
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { build, NAME, newFolder, removeFolders } from './project-folder.js';
+import { build, NAME, newFolder, removeFolders } from '../../support/project-folder.js';
 
 const TIMEOUT_MS = 600_000;
 

@@ -12,13 +12,11 @@ import ts from 'typescript';
 import { BEGINNING } from '../../../src/event-log/event-log.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
+import { IS_FULL_SIZE } from '../../support/full-size.js';
 import { describeWith } from '../../support/tools.js';
 
-/**
- * All cases run only before a release (`reliability/clients`), because each case starts one or more processes of each
- * sender.
- */
-const EVERY_CASE = process.env['TEST_SENDERS'] === 'all';
+/** All cases run only before a release, because each case starts one or more processes of each sender. */
+const EVERY_CASE = IS_FULL_SIZE;
 const FOLDER = 'docs/examples';
 const AT = '2026-03-01T12:00:00.000Z';
 

@@ -9,7 +9,7 @@ import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
 import { freePort } from '../../support/free-port.js';
 import { describeWith } from '../../support/tools.js';
-import { ListServer, sends } from '../../asset-check/lists/list-server.js';
+import { ListServer, sends } from '../../support/list-server.js';
 
 const FOLDER = join(import.meta.dirname, '../../../docs/operations/monitoring');
 const run = promisify(execFile);

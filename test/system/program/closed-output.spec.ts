@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
-import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
+import { removeFolder, serverOf, temporaryFolder } from '../../support/installation.js';
 import { eventually } from '../../support/eventually.js';
 import { startProgram } from '../../support/program.js';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { openDatabase } from '../../../src/postgres/embedded/embedded-postgres.js';
-import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
+import { removeFolder, serverOf, temporaryFolder } from '../../support/installation.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { queryOnce } from '../../support/query-once.js';

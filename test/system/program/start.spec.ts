@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
 import { apiFlags } from '../../../src/cli/start.js';
 import { commandLine } from '../../../src/postgres/embedded/postmaster.js';
-import { clusterOf, removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
+import { clusterOf, removeFolder, serverOf, temporaryFolder } from '../../support/installation.js';
 import { eventually } from '../../support/eventually.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { createDatabase } from '../../support/postgres.js';

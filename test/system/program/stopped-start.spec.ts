@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { join } from 'node:path';
 import { openDatabase } from '../../../src/postgres/embedded/embedded-postgres.js';
-import { removeFolder, serverOf, temporaryFolder } from '../postgres/embedded/installation.js';
+import { removeFolder, serverOf, temporaryFolder } from '../../support/installation.js';
 import { eventually } from '../../support/eventually.js';
 import { type Program, startProgram } from '../../support/program.js';
 

@@ -14,8 +14,8 @@ import { MasterKeys } from '../../../src/webhooks/secrets.js';
 import { startProjecting } from '../../support/projecting.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { sent, stored } from '../../support/upstream.js';
-import { answering, Receiver, subjectsIn } from './receiver.js';
-import { AT, FastClock, Rig } from './rig.js';
+import { answering, Receiver, subjectsIn } from '../../support/receiver.js';
+import { AT, FastClock, Rig } from '../../support/delivery-rig.js';
 import { USER_AGENT } from '../../../src/runtime/version.js';
 
 const HOUR = 3_600_000;

@@ -4,8 +4,8 @@ import { WebhookCommands } from '../../../src/webhooks/webhook-commands.js';
 import { eventually } from '../../support/eventually.js';
 import { operatorCall } from '../../support/operator-call.js';
 import { rowsOfAcme, SECRET } from '../../support/two-organizations.js';
-import { answering, Receiver } from './receiver.js';
-import { Rig } from './rig.js';
+import { answering, Receiver } from '../../support/receiver.js';
+import { Rig } from '../../support/delivery-rig.js';
 
 // An erasure waits 2.5 s until every process knows of it.
 jest.setTimeout(60_000);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LIST_CHANGED_ENDPOINTS } from '../../../src/webhooks/delivery/next-batch.js';
-import { Rig } from './rig.js';
+import { Rig } from '../../support/delivery-rig.js';
 
 let rig: Rig;
 beforeEach(async () => void (rig = await Rig.start()));

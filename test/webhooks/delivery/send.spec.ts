@@ -5,9 +5,9 @@ import { createServer as createTlsServer } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { NetworkPolicy, Destinations } from '../../../src/egress.js';
 import { Connection, Egress } from '../../../src/webhooks/delivery/send.js';
-import { PRIVATE_ADDRESSES, PRIVATE_HOSTS } from '../../egress/private-addresses.js';
+import { PRIVATE_ADDRESSES, PRIVATE_HOSTS } from '../../support/cases/private-addresses.js';
 import { eventually } from '../../support/eventually.js';
-import { answering, Receiver } from './receiver.js';
+import { answering, Receiver } from '../../support/receiver.js';
 
 const PUBLIC = '93.184.216.34';
 

@@ -16,8 +16,8 @@ import { Slots } from '../../../src/webhooks/delivery/context.js';
 import { WebhookCommands } from '../../../src/webhooks/webhook-commands.js';
 import { MasterKeys } from '../../../src/webhooks/secrets.js';
 import type { TestDatabase } from '../../support/postgres.js';
-import { Receiver } from './receiver.js';
-import { newWebhook, realClock } from './rig.js';
+import { Receiver } from '../../support/receiver.js';
+import { newWebhook, realClock } from '../../support/delivery-rig.js';
 
 /** Deliveries to run. */
 interface Asked {

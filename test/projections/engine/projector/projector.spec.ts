@@ -13,13 +13,13 @@ import { createPostgresLog } from '../../../../src/event-log/postgres/log.js';
 import { createPool } from '../../../../src/postgres/pool.js';
 import { Backoff } from '../../../../src/flow/time.js';
 import { type Span, setTracing } from '../../../../src/runtime/tracing.js';
-import { type Interceptor, interceptQueries } from '../../../../reliability/rig/query-interceptor.js';
+import { type Interceptor, interceptQueries } from '../../../support/query-interceptor.js';
 import { eventually } from '../../../support/eventually.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../../support/projecting.js';
 import { Random } from '../../../support/random.js';
 import { eventId, sent, type Sent, sentThreat, stored } from '../../../support/upstream.js';
-import { history } from '../../histories.js';
+import { history } from '../../../support/histories.js';
 
 let database: TestDatabase;
 let log: EventLog;

@@ -4,7 +4,7 @@ import type { Projection } from '../../../../projections/engine/projection.js';
 import { records } from '../../../../projections/records/projection.js';
 import type { EventLog } from '../../../../src/event-log/event-log.js';
 import { type FeedPage, hasSameParked, NEXT_ELEMENTS, pageOf } from '../../../../src/records/feed/feed-elements.js';
-import { delivered, history, ORGANIZATIONS } from '../../../projections/histories.js';
+import { delivered, history, ORGANIZATIONS } from '../../../support/histories.js';
 import { newDatabase, newLogs } from '../../../support/open-for-tests.js';
 import { projectToHead } from '../../../support/projecting.js';
 import { Random } from '../../../support/random.js';

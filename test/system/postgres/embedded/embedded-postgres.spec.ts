@@ -6,7 +6,14 @@ import { openDatabase } from '../../../../src/postgres/embedded/embedded-postgre
 import { serverOwner } from '../../../../src/postgres/embedded/cluster-layout.js';
 import { eventually } from '../../../support/eventually.js';
 import { queryOnce } from '../../../support/query-once.js';
-import { clusterOf, install, type Installation, removeFolder, serverOf, temporaryFolder } from './installation.js';
+import {
+  clusterOf,
+  install,
+  type Installation,
+  removeFolder,
+  serverOf,
+  temporaryFolder,
+} from '../../../support/installation.js';
 
 const open = (dataDir: string) => openDatabase({ databaseUrl: undefined, dataDir }, () => {});
 

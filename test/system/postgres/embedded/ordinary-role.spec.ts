@@ -15,7 +15,7 @@ import { queryOnce } from '../../../support/query-once.js';
 import { superuserOf } from '../../../support/superuser.js';
 import { startProjecting } from '../../../support/projecting.js';
 import { sent, stored } from '../../../support/upstream.js';
-import { removeFolder, temporaryFolder } from './installation.js';
+import { removeFolder, temporaryFolder } from '../../../support/installation.js';
 
 const PASSWORD = 'onlyForThisSpec';
 

@@ -4,8 +4,8 @@ import { startOpenTelemetry } from '../../../../src/runtime/opentelemetry.js';
 import { setTracing } from '../../../../src/runtime/tracing.js';
 import { eventually } from '../../../support/eventually.js';
 import { Collector } from '../../../runtime/tracing/collector.js';
-import { Receiver } from '../receiver.js';
-import { Rig } from '../rig.js';
+import { Receiver } from '../../../support/receiver.js';
+import { Rig } from '../../../support/delivery-rig.js';
 
 let rig: Rig;
 let receiver: Receiver;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SOURCE, type Sent } from '../support/upstream.js';
+import { SOURCE, type Sent } from './upstream.js';
 
 /**
  * A naive implementation of the metrics that shares no code with the service: it folds every record to its newest

@@ -1,6 +1,6 @@
 import { EARLIEST } from '../../src/events/instant.js';
-import type { Random } from '../support/random.js';
-import { sent, type Sent } from '../support/upstream.js';
+import type { Random } from './random.js';
+import { sent, type Sent } from './upstream.js';
 
 export const ORGANIZATIONS = ['acme', 'acme-2', 'b'];
 export const BRANDS = ['wallet', 'wallet-2', 'x'];

@@ -5,9 +5,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { packageRoot } from '../../../../src/postgres/embedded/cluster.js';
-import type { Owner } from '../../../../src/postgres/embedded/cluster-layout.js';
-import { findPostmaster } from '../../../../src/postgres/embedded/postmaster.js';
+import { packageRoot } from '../../src/postgres/embedded/cluster.js';
+import type { Owner } from '../../src/postgres/embedded/cluster-layout.js';
+import { findPostmaster } from '../../src/postgres/embedded/postmaster.js';
 
 /** The files and folders of the built launcher. */
 const BUILT = [

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /** Relative to the project folder, because compiled attacks read the file too. */
-const FILE = 'test/assets/link-forms.txt';
+const FILE = 'test/support/cases/link-forms.txt';
 
 export interface LinkForm {
   readonly form: string;

@@ -1,17 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  checkLog,
-  checkMetrics,
-  checkVerify,
-  waitUntilCounted,
-  sentOf,
-  wholeLog,
-} from '../../../../reliability/rig/check.js';
-import { fullLoad, History, inBatches, Sender } from '../../../../reliability/rig/load.js';
-import { startService } from '../../../../reliability/rig/running-service.js';
-import { Process } from '../../../../reliability/rig/processes.js';
-import { RunContext } from '../../../../reliability/rig/run-context.js';
-import { eventStores } from '../../../support/event-store.js';
+import { checkLog, checkMetrics, checkVerify, waitUntilCounted, sentOf, wholeLog } from '../rig/check.js';
+import { fullLoad, History, inBatches, Sender } from '../rig/load.js';
+import { startService } from '../rig/running-service.js';
+import { Process } from '../rig/processes.js';
+import { RunContext } from '../rig/run-context.js';
+import { eventStores } from '../../test/support/event-store.js';
 
 /** Several APIs and projectors, rebuilt read models and an event store that fails: `reliability/eventstoredb`. */
 describe('The built service with its log in EventStoreDB', () => {

@@ -1,6 +1,6 @@
-import { ROW_STEPS } from '../../src/read-models/erasures.js';
-import { NEXT_ELEMENTS } from '../../src/records/feed/feed-elements.js';
-import { countUpTo, listPage, SAMPLE_FILTERS } from '../../src/records/page-sql.js';
+import { ROW_STEPS } from '../../../src/read-models/erasures.js';
+import { NEXT_ELEMENTS } from '../../../src/records/feed/feed-elements.js';
+import { countUpTo, listPage, SAMPLE_FILTERS } from '../../../src/records/page-sql.js';
 
 /** More rows than any table has. New rows are numbered from here on. */
 export const MAX_ROWS = 30_000;
