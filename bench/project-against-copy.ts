@@ -21,7 +21,9 @@ export const projectAgainstCopy: Goal = {
 
     const { pool } = await bench.database();
     await pool.query('create schema bench; create table bench.facts (like read.facts including all)');
-    const lines = factsOfAll(upstreamEvents(events)).map(({ fact, record }) => `${[...fact, record, 0, 0].join('\t')}\n`);
+    const lines = factsOfAll(upstreamEvents(events)).map(
+      ({ fact, record }) => `${[...fact, record, 0, 0].join('\t')}\n`,
+    );
     const paired = await measure(
       bench,
       'G4a',

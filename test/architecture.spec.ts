@@ -244,7 +244,11 @@ describe('The rules of the architecture', () => {
     ['src/metrics/range.ts', "import '../cli/output.js';", /src\/cli/],
     ['src/http/access.ts', "import { KeyRing } from '../api-keys/key-ring.js';", /src\/api-keys/],
     ['src/read-models/pool.ts', "import { EventLog } from '../event-log/event-log.js';", /src\/event-log/],
-    ['src/metrics/get-metrics.ts', "import { metrics } from '../../projections/metrics/projection.js';", /may import projections/],
+    [
+      'src/metrics/get-metrics.ts',
+      "import { metrics } from '../../projections/metrics/projection.js';",
+      /may import projections/,
+    ],
     ['src/api/serve.ts', "import { PROJECTIONS } from '../../projections/registry.js';", /may import projections/],
     ['projections/metrics.ts', "import { GetMetrics } from '../src/metrics/totals/get-metrics.js';", /src\/metrics/],
     ['projections/metrics.ts', "import { requestIdOf } from '../src/http/request-id.js';", /src\/http/],
