@@ -442,6 +442,9 @@ export class ChangesOfType extends ChangesOfMetric {
 }
 
 const eachMetric = (schema: object): object => ({
+  example: Object.fromEntries(
+    METRIC_NAMES.map((name) => [name, { late: { added: 3, removed: 0 }, corrected: { added: 1, removed: 2 } }]),
+  ),
   type: 'object',
   required: [...METRIC_NAMES],
   properties: Object.fromEntries(METRIC_NAMES.map((name) => [name, schema])),
@@ -449,6 +452,7 @@ const eachMetric = (schema: object): object => ({
 
 @ApiExtraModels(ChangesOfMetric)
 export class RestatedChanges {
+  /** The changes of each metric. */
   @ApiProperty(eachMetric({ $ref: getSchemaPath(ChangesOfMetric) }))
   metrics!: Record<keyof Totals, ChangesOfMetric>;
   /** One item per asset type with a changed threat, sorted by name. */
@@ -472,6 +476,7 @@ export const CAUSES = ['new', 'deleted', 'status', 'moved', 'type', 'brand'] as 
 export type Cause = (typeof CAUSES)[number];
 
 export class CountedAs {
+  /** The metric of which the record is one unit. @example 'newThreats' */
   @ApiProperty({ enum: ['reports', 'newThreats', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'] })
   metric!: 'reports' | 'newThreats' | 'threatsWatchlisted' | 'takedownsFiled' | 'takedownsCompleted';
   /** The asset type of a blocked threat; null for everything else. */
@@ -490,11 +495,15 @@ export class AssetOfRecord {
 }
 
 export class RestatedRecord {
+  /** The kind of the record, as in the feed. @example 'threat' */
   @ApiProperty({ enum: ['report', 'threat', 'takedown', 'verdict'] })
   kind!: 'report' | 'threat' | 'takedown' | 'verdict';
   /** @example 'threat-5512' */
   id!: string;
-  /** The asset in its present state. Absent for reports and deleted records. */
+  /**
+   * The asset in its present state. Absent for reports and deleted records.
+   * @example { "type": "URL", "content": "phish.example/login" }
+   */
   asset?: AssetOfRecord;
   /** As what the record counts in the range according to the earlier state. */
   then!: CountedAs[];
@@ -504,6 +513,7 @@ export class RestatedRecord {
    * `new`: the record was first stored after the earlier state. `deleted`: it was deleted. `brand`: it concerns the brand no
    * longer, or now. `status`: another status counts. `moved`: it counts at another instant. `type`: it has another asset type.
    * The first that applies, in this order: new, deleted, brand, status, type, moved.
+   * @example 'moved'
    */
   @ApiProperty({ enum: [...CAUSES] })
   cause!: Cause;

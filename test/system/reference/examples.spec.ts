@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { EXAMPLES, type JsonCloudEvent } from '../../../src/events/cloud-event-schema.js';
+import { databaseTime } from '../../../src/postgres/clock.js';
 import { type ExampleRequest, exampleRequests } from '../../support/example-requests.js';
 import { type Scene, setScene } from './scene.js';
 
@@ -91,12 +92,28 @@ const PREPARED: Readonly<Record<string, () => Promise<unknown>>> = {
     const data = { ...resolved.data, disputeId: dispute, resolvedAt: new Date().toISOString() };
     return send([{ ...resolved, id: 'resolved', data }]);
   },
+  getRestatement: () => restated(),
+  listRestatedRecords: () => restated(),
+  getRestatedRecordsTable: () => restated(),
   getAssetHistory: () => send([statusOf('polkadot-dot.info')]),
   listWebhookAttempts: () =>
     scene.app.pool.query('insert into service.webhook_attempts values ($1, 1, $2)', [
       webhook,
       { at: 0, deliveryId: 'msg-1', records: 1, ms: 41, isTest: false, status: 204 },
     ]),
+};
+
+/** The instant before the example of a threat was moved, and another one was stored late. */
+let restatedFrom: string | undefined;
+const restated = async (): Promise<void> => {
+  if (restatedFrom !== undefined) return;
+  restatedFrom = new Date(await databaseTime(scene.app.pool)).toISOString();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  const threat = EXAMPLES.find(({ type }) => type === 'ThreatStatusChanged')!;
+  const createdAt = new Date(Date.parse(threat.data['createdAt'] as string) + 1).toISOString();
+  const moved = { ...threat.data, createdAt, updatedAt: new Date().toISOString(), status: 'BLOCKED' };
+  await send([{ ...threat, id: 'late', data: { ...threat.data, status: 'BLOCKED', threatId: 'late' } }]);
+  await send([{ ...threat, id: 'moved', data: moved }]);
 };
 
 const firstIndicator = async (): Promise<string> => {
@@ -112,7 +129,8 @@ const call = async ({ id, method, path, headers, body, type, response }: Example
   const named = path
     .replace(/wh_\w+/, webhook)
     .replace(/dp_\w+/, dispute)
-    .replace(/indicator--[\w-]+/, indicator);
+    .replace(/indicator--[\w-]+/, indicator)
+    .replace(/([?&])from=[^&]*/, `$1from=${restatedFrom}`);
   const answer = await scene.app.call(named, {
     method,
     headers,
