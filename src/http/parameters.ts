@@ -23,9 +23,6 @@ export const IsLimit = (maximum: keyof typeof UP_TO, defaultValue: number): Prop
     }),
   );
 
-/** A date-time with a zone or a token, which `KnownMoments` reads. */
-export const IsMoment = (): PropertyDecorator => IsGivenOnce();
-
 /** An opaque text from an earlier response, such as a cursor. */
 export const IsOpaqueText = (message: string): PropertyDecorator =>
   applyDecorators(IsOptional(), IsString({ message }), IsNotEmpty({ message }));

@@ -5,6 +5,7 @@ import { Invalid } from '../errors.js';
 import type { Range, RequestedRange } from '../http/parameters.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { toMetrics, toTotals } from './get-metrics.js';
+import { FIELDS } from './get-timeline.js';
 import { MetricsQueries } from './metrics-queries.js';
 import {
   type Cause,
@@ -29,7 +30,7 @@ import {
 } from './past-sql.js';
 
 /** What of the metrics of a range changed between two states of the log. */
-interface Change {
+export interface Change {
   readonly range: RequestedRange;
   readonly from: Moment;
   readonly to: Moment;
@@ -45,16 +46,18 @@ const inOrder = (change: Change): Change => {
 
 export class GetRestatement extends Query<AsOf<Restatement>> {
   readonly range: RequestedRange;
+  readonly from: Moment;
+  /** The later state. */
   readonly known: Moment;
   constructor(
     readonly organization: string,
-    readonly change: Change,
+    change: Change,
     readonly brand: string | undefined,
     /** The result reflects at least this position of the log. */
     readonly minPosition?: number,
   ) {
     super();
-    ({ range: this.range, to: this.known } = inOrder(change));
+    ({ range: this.range, from: this.from, to: this.known } = inOrder(change));
   }
 }
 
@@ -125,9 +128,8 @@ export class GetRestatementHandler implements IQueryHandler<GetRestatement> {
    * @throws Unprocessable if the range has too many days or asset types with a threat
    */
   execute(query: GetRestatement): Promise<AsOf<Restatement>> {
-    const { organization, brand, change } = query;
-    const { from, to } = change;
-    const range = rangeThen(change.range, from);
+    const { organization, brand, from, known: to } = query;
+    const range = rangeThen(query.range, from);
     return this.queries.run(query, async (pool) => {
       const values = restatementValues(organization, brand ?? '', range, from, to);
       const [row] = await RESTATEMENT.run(pool, values);
@@ -165,10 +167,12 @@ export interface RestatedPage {
 /** A page of the records that count otherwise now than then, the one that changed last first. */
 export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
   readonly range: RequestedRange;
+  readonly from: Moment;
+  /** The later state. */
   readonly known: Moment;
   constructor(
     readonly organization: string,
-    readonly change: Change,
+    change: Change,
     readonly brand: string | undefined,
     readonly limit: number,
     /** The position of the last record of the page before. Undefined: this is the first page. */
@@ -176,16 +180,13 @@ export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
     readonly minPosition?: number,
   ) {
     super();
-    ({ range: this.range, to: this.known } = inOrder(change));
+    ({ range: this.range, from: this.from, to: this.known } = inOrder(change));
   }
 }
 
 const METRIC_OF: Readonly<Record<number, CountedAs['metric']>> = {
-  [MEASURE.report]: 'reports',
+  ...FIELDS,
   [MEASURE.threat]: 'newThreats',
-  [MEASURE.threatWatchlisted]: 'threatsWatchlisted',
-  [MEASURE.takedownFiled]: 'takedownsFiled',
-  [MEASURE.takedownCompleted]: 'takedownsCompleted',
 };
 
 const KIND_OF = { report: 'report', threat: 'threat', takedown: 'takedown', assetStatus: 'verdict' } as const;
@@ -248,15 +249,15 @@ export class ListRestatedRecordsHandler implements IQueryHandler<ListRestatedRec
 
   /** @throws as `MetricsQueries.run` */
   execute(query: ListRestatedRecords): Promise<AsOf<RestatedPage>> {
-    const { organization, change, before = Number.MAX_SAFE_INTEGER } = query;
+    const { organization, from, known, before = Number.MAX_SAFE_INTEGER } = query;
     const brand = query.brand ?? '';
-    const range = rangeThen(change.range, change.from);
+    const range = rangeThen(query.range, from);
     return this.queries.run(query, async (pool) => {
       const [row] = await RESTATED_RECORDS.run(pool, {
         organization,
         brand,
-        ...pastValues(change.from, range),
-        now: change.to.position,
+        ...pastValues(from, range),
+        now: known.position,
         before,
         limit: query.limit + 1,
       });
@@ -264,7 +265,7 @@ export class ListRestatedRecordsHandler implements IQueryHandler<ListRestatedRec
       const shown = records.slice(0, query.limit);
       const items = shown.map((each) => toRecord(each, organization, brand, range));
       const next = records.length > shown.length ? shown.at(-1)!.position : undefined;
-      return { result: { items, next }, ...momentOf(row!), knownAt: change.to.instant };
+      return { result: { items, next }, ...momentOf(row!), knownAt: known.instant };
     });
   }
 }

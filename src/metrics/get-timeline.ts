@@ -13,7 +13,10 @@ import { MetricsQueries } from './metrics-queries.js';
 
 type Point = Timeline['points'][number];
 
-const FIELDS: Readonly<Record<number, 'reports' | 'threatsWatchlisted' | 'takedownsFiled' | 'takedownsCompleted'>> = {
+/** The metric of each measure except threats, whose metric depends on the type too. */
+export const FIELDS: Readonly<
+  Record<number, 'reports' | 'threatsWatchlisted' | 'takedownsFiled' | 'takedownsCompleted'>
+> = {
   [MEASURE.report]: 'reports',
   [MEASURE.threatWatchlisted]: 'threatsWatchlisted',
   [MEASURE.takedownFiled]: 'takedownsFiled',

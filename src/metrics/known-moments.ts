@@ -16,6 +16,8 @@ import { type Moment, READ_MOMENT } from './past-sql.js';
 /** The first version of the projection `metrics` that knows since when facts count. */
 const FIRST_VERSION = 2;
 const RETRY_AFTER_SECONDS = 5;
+/** After every position of a log. */
+const END = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** Reads which states of the log a request is about, and waits until the read models include these states. */
 @Injectable()
@@ -51,9 +53,8 @@ export class KnownMoments {
 
   /** Returns the present state, as the read models have it. */
   async present(reply: FastifyReply): Promise<Moment> {
-    const { head } = await this.moment(0, -1n, reply);
-    const position = head ?? -1;
-    return { position, instant: (await this.moment(0, BigInt(position), reply)).instant ?? 0 };
+    const { head, instant } = await this.moment(0, END, reply);
+    return { position: head ?? -1, instant: instant ?? 0 };
   }
 
   /**

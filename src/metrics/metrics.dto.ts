@@ -1,6 +1,7 @@
 import { ApiExtraModels, ApiProperty, getSchemaPath, OmitType } from '@nestjs/swagger';
 import { IsDefined, IsString } from 'class-validator';
-import { IsBrandSlug, IsDateText, IsLimit, IsMoment, IsOneOf, IsOpaqueText } from '../http/parameters.js';
+import { IsBrandSlug, IsDateText, IsGivenOnce, IsLimit, IsOneOf, IsOpaqueText } from '../http/parameters.js';
+import { INVALID_CURSOR } from '../http/responses/page-cursor.js';
 import { type Interval, INTERVALS } from './timeline-sql.js';
 
 export class MetricsRequest {
@@ -34,7 +35,7 @@ export class MetricsAtRequest extends MetricsRequest {
    * `Consistency-Token` of an earlier response. Without `endDate`, the range ends at that instant.
    * @example '2026-03-01T00:00:00Z'
    */
-  @IsMoment()
+  @IsGivenOnce()
   knownAt?: string;
 }
 
@@ -364,12 +365,10 @@ export class RestatementRequest extends MetricsRequest {
    * The later state, in the same form. Default: the present.
    * @example '2026-06-01T00:00:00Z'
    */
-  @IsMoment()
+  @IsGivenOnce()
   to?: string;
 }
 
-export const INVALID_RESTATEMENT_CURSOR =
-  'cursor must be the nextCursor of the previous page, with the same parameters except limit';
 export const DEFAULT_RESTATED = 100;
 
 export class RestatedRecordsRequest extends RestatementRequest {
@@ -381,7 +380,7 @@ export class RestatedRecordsRequest extends RestatementRequest {
   limit?: string;
 
   /** The `nextCursor` of the previous page, with the same parameters except `limit`. Absent for the first page. */
-  @IsOpaqueText(INVALID_RESTATEMENT_CURSOR)
+  @IsOpaqueText(INVALID_CURSOR)
   cursor?: string;
 }
 

@@ -366,10 +366,3 @@ export const RESTATED_RECORDS = statement(
 );
 
 export type RestatedRow = RowOf<typeof RESTATED_RECORDS>['records'][number];
-
-export const KIND_OF_ROW = {
-  report: 'report',
-  threat: 'threat',
-  takedown: 'takedown',
-  assetStatus: 'verdict',
-} as const;

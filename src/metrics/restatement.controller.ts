@@ -10,7 +10,7 @@ import { ConsistencyTokens, MinPosition } from '../http/consistency.js';
 import { ApiFailure } from '../http/errors/error-body.dto.js';
 import { readInstant, readRange } from '../http/parameters.js';
 import { preferredType } from '../http/responses/accept.js';
-import { PageCursors } from '../http/responses/page-cursor.js';
+import { INVALID_CURSOR, PageCursors } from '../http/responses/page-cursor.js';
 import {
   ApiSnapshot,
   type AsOf,
@@ -23,12 +23,17 @@ import {
 } from '../http/responses/send-snapshot.js';
 import { limit as declareLimit } from '../limits.js';
 import { MAX_DAYS, MAX_TYPES } from './count-sql.js';
-import { GetRestatement, ListRestatedRecords, NOT_IN_ORDER, type RestatedPage } from './get-restatement.js';
+import {
+  type Change,
+  GetRestatement,
+  ListRestatedRecords,
+  NOT_IN_ORDER,
+  type RestatedPage,
+} from './get-restatement.js';
 import { KnownMoments } from './known-moments.js';
 import {
   type CountedAs,
   DEFAULT_RESTATED,
-  INVALID_RESTATEMENT_CURSOR,
   type RestatedRecord,
   RestatedRecords,
   RestatedRecordsRequest,
@@ -63,17 +68,15 @@ const lineOf = ({ kind, id, asset, cause, late, changedAt, then, now }: Restated
   ]);
 const CSV_EXAMPLE =
   csvLine(HEADER) +
-  csvLine([
-    'report',
-    'report-2041',
-    '',
-    '',
-    'new',
-    'true',
-    '2026-03-02T08:00:00.000Z',
-    '',
-    'reports 2026-02-14T09:30:00.000Z',
-  ]);
+  lineOf({
+    kind: 'report',
+    id: 'report-2041',
+    cause: 'new',
+    late: true,
+    changedAt: '2026-03-02T08:00:00.000Z',
+    then: [],
+    now: [{ metric: 'reports', type: null, at: '2026-02-14T09:30:00.000Z' }],
+  });
 
 /** Instants are compared as such, because nothing may have been stored between them. @throws Invalid */
 const requireOrder = ({ from, to }: RestatementRequest): void => {
@@ -108,12 +111,8 @@ export class RestatementController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    const { startDate, endDate, brandSlug } = request;
-    const range = readRange(startDate, endDate);
-    requireOrder(request);
-    const from = await this.moments.read('from', request.from, READS, reply);
-    const to = await this.readTo(request, READS, reply);
-    const query = new GetRestatement(organization, { range, from, to }, brandSlug, minPosition);
+    const change = await this.readChange(request, READS, reply);
+    const query = new GetRestatement(organization, change, request.brandSlug, minPosition);
     const { result, ...moment } = await this.queries.execute(query);
     const text = JSON.stringify(result);
     return sendSnapshot({ type: JSON_TYPE, text, tag: entityTag(text), ...moment }, this.tokens, reply);
@@ -139,7 +138,7 @@ export class RestatementController {
     if (preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
       return this.sendTable(organization, request, reply, minPosition);
     const { limit, cursor, ...parameters } = request;
-    const cursors = new PageCursors(await this.log.id(), 'restated records', INVALID_RESTATEMENT_CURSOR);
+    const cursors = new PageCursors(await this.log.id(), 'restated records', INVALID_CURSOR);
     const scope = { organization, ...parameters };
     const place = cursor === undefined ? undefined : cursors.read(scope, cursor, CURSOR_SHAPE);
     const to = place && { position: place[0], instant: place[1] };
@@ -192,21 +191,26 @@ export class RestatementController {
     reply: FastifyReply,
     minPosition: number | undefined,
   ): Promise<AsOf<RestatedPage> & { readonly knownTo: Moment }> {
-    const { startDate, endDate, brandSlug } = request;
-    const range = readRange(startDate, endDate);
-    requireOrder(request);
-    const from = await this.moments.read('from', request.from, RECORDS_READ, reply);
-    const knownTo = page.to ?? (await this.readTo(request, RECORDS_READ, reply));
-    const change = { range, from, to: knownTo };
-    const query = new ListRestatedRecords(organization, change, brandSlug, page.limit, page.before, minPosition);
-    return { ...(await this.queries.execute(query)), knownTo };
+    const change = await this.readChange(request, RECORDS_READ, reply, page.to);
+    const { limit, before } = page;
+    const query = new ListRestatedRecords(organization, change, request.brandSlug, limit, before, minPosition);
+    return { ...(await this.queries.execute(query)), knownTo: change.to };
   }
 
-  private readTo(
-    { to }: RestatementRequest,
+  /** @param knownTo the later state, if a cursor names it */
+  private async readChange(
+    request: RestatementRequest,
     reads: typeof READS | typeof RECORDS_READ,
     reply: FastifyReply,
-  ): Promise<Moment> {
-    return to === undefined ? this.moments.present(reply) : this.moments.read('to', to, reads, reply);
+    knownTo?: Moment,
+  ): Promise<Change> {
+    const range = readRange(request.startDate, request.endDate);
+    requireOrder(request);
+    const from = await this.moments.read('from', request.from, reads, reply);
+    if (knownTo) return { range, from, to: knownTo };
+    const to = await (request.to === undefined
+      ? this.moments.present(reply)
+      : this.moments.read('to', request.to, reads, reply));
+    return { range, from, to };
   }
 }

@@ -3,7 +3,7 @@ import { EventLog } from '../event-log/event-log.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { checkBrand } from '../http/access/access.js';
 import { rangeAt } from '../http/parameters.js';
-import { PageCursors } from '../http/responses/page-cursor.js';
+import { INVALID_CURSOR, PageCursors } from '../http/responses/page-cursor.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import {
   type AnswerFrom,
@@ -13,7 +13,6 @@ import {
   type ItemRow,
   FIND_RECORD,
 } from './record-queries.js';
-import { INVALID_CURSOR } from './requests.dto.js';
 import type { RequestedSelection, Selection } from './selection.js';
 import { type PageRequest, type ListedRow, listPage } from './page-sql.js';
 import { NotFound } from '../errors.js';

@@ -1,9 +1,7 @@
 import { IsBrandSlug, IsDateText, IsOpaqueText, IsGivenOnce, IsLimit } from '../http/parameters.js';
+import { INVALID_CURSOR } from '../http/responses/page-cursor.js';
 
 export const DEFAULT_LIMIT = 100;
-/** The message for an invalid cursor. */
-export const INVALID_CURSOR =
-  'cursor must be the nextCursor of the previous page, with the same parameters except limit';
 
 /** Which records a list contains. */
 export class SelectionRequest {

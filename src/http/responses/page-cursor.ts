@@ -4,6 +4,10 @@ import { Invalid } from '../../errors.js';
 /** The strings and safe integers that identify the last row of a page, after which the next page begins. */
 type Position = readonly (string | number)[];
 
+/** The message for an invalid cursor of a list. */
+export const INVALID_CURSOR =
+  'cursor must be the nextCursor of the previous page, with the same parameters except limit';
+
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
