@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Pool } from 'pg';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
-import { OPERATIONS_STREAM } from '../../src/events/streams.js';
+import { disputeStream, OPERATIONS_STREAM } from '../../src/events/streams.js';
 import { createReadModels, readModelsOver, type Tables } from '../../src/read-models/tables.js';
 import { applyByBisection, unpark, decodeEvent } from './parking.js';
 import { type Projection, type ProjectorTransaction, transact } from './projection.js';
@@ -39,7 +39,7 @@ const laterRedactions = async (log: EventLog, parked: Parked, upTo: bigint): Pro
   const { organization, disputeId } = parked.data as { readonly organization?: string; readonly disputeId?: string };
   // Disputes are filed in a stream of the organization, and redacted in a stream of their own.
   const isFiled = parked.type === 'DisputeFiled';
-  const stream = isFiled ? `dispute-${organization}:${disputeId}` : parked.stream;
+  const stream = isFiled ? disputeStream(organization!, disputeId!) : parked.stream;
   const found: RecordedEvent[] = [];
   let from = isFiled ? 0n : BigInt(parked.revision) + 1n;
   for (let read = 0; ; read += PAGE_SIZE) {
