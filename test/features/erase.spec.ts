@@ -111,6 +111,8 @@ describe('organizations erase', () => {
     app = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile }, databaseUrl: database.url });
     projecting = startProjecting(app.log, app.pool);
     upstream = await app.issueKey({ scopes: ['ingest'] });
+    // Webhooks are refused until the read models have been filled for the first time.
+    await projecting.reached();
     keys = {};
     for (const organization of ['acme', 'acme-2']) {
       const { key } = await issueApiKey(app.log, {

@@ -433,7 +433,8 @@ describe('The checkpoint', () => {
     await append(threats(4));
     await project([metrics]);
     await change();
-    const failure = await project([metrics]).catch((error: unknown) => error);
+    const projector = new Projector(log, database.pool, [metrics], { onError: (sentence) => troubles.push(sentence) });
+    const failure = await projector.run(AbortSignal.timeout(10_000)).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(ForeignCheckpoint);
     expect((failure as Error).message).toContain(sentence);
   });
