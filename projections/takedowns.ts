@@ -3,7 +3,6 @@ import type { EventOf } from '../src/events/event.js';
 import { recordOf, type RecordState } from '../src/events/record.js';
 import { OUTCOME } from '../src/read-models/tables/records.js';
 import { lastWriterWins, type ProjectedEvent, type Projection, type Write } from './engine/projection.js';
-import { nameArray, nullableNumberArray, numberArray } from '../src/postgres/statement.js';
 
 export const STORE_TAKEDOWNS = storeNewest(
   'takedowns-store',
@@ -59,18 +58,7 @@ const prepare = async (events: readonly ProjectedEvent<TakedownEvent>[]): Promis
     lastWriterWins(newest, `${state.organization}\n${state.id}`, state);
   }
   const states = [...newest.values()];
-  const values = {
-    organization: nameArray(states.map(({ organization }) => organization)),
-    id: nameArray(states.map(({ id }) => id)),
-    version: numberArray(states.map(({ version }) => version)),
-    eventId: nameArray(states.map(({ eventId }) => eventId)),
-    brand: nameArray(states.map(({ brand }) => brand)),
-    type: nameArray(states.map(({ type }) => type)),
-    outcome: nullableNumberArray(states.map(({ outcome }) => outcome)),
-    createdAt: nullableNumberArray(states.map(({ createdAt }) => createdAt)),
-    updatedAt: nullableNumberArray(states.map(({ updatedAt }) => updatedAt)),
-  };
-  return async ({ connection }) => void (await STORE_TAKEDOWNS.run(connection, values));
+  return async ({ connection }) => void (await STORE_TAKEDOWNS.runEach(connection, states));
 };
 
 /** The newest state of each takedown. */

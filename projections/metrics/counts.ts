@@ -1,7 +1,7 @@
 import type { QueryConfig } from 'pg';
 import { type Fact, MEASURE } from '../../src/events/facts.js';
 import { dayOf } from '../../src/events/instant.js';
-import { columnArray, numberArray, statement } from '../../src/postgres/statement.js';
+import { statement } from '../../src/postgres/statement.js';
 
 type ArrayType = 'text[]' | 'smallint[]' | 'integer[]';
 
@@ -43,69 +43,51 @@ const OWNER = { organization: 'text[]', brand: 'text[]' } as const;
 export const DAY_COUNTS = countStatements('days', { ...OWNER, measure: 'smallint[]', day: 'integer[]' });
 export const TYPE_DAY_COUNTS = countStatements('type_days', { ...OWNER, day: 'integer[]', type: 'text[]' });
 
-/** A change of one count by `n`. */
-interface CountChange {
-  readonly key: readonly (string | number)[];
-  n: number;
+interface DayKey {
+  readonly organization: string;
+  readonly brand: string;
+  /** Days since 1970, UTC. */
+  readonly day: number;
 }
 
 /** Changes of one table of counts, summed by key, so that each row is updated at most once per batch. */
-class TableChanges<Values> {
-  private readonly changes = new Map<string, CountChange>();
+class TableChanges<Key extends DayKey> {
+  private readonly changes = new Map<string, Key & { n: number }>();
 
   constructor(
-    private readonly table: Readonly<Record<'add' | 'subtract', { query(values: Values): QueryConfig }>>,
-    /**
-     * Builds the parameters of a statement from the columns of the key and the column of numbers, each a PostgreSQL
-     * array literal.
-     */
-    private readonly valuesOf: (key: readonly string[], n: string) => Values,
+    private readonly table: Readonly<
+      Record<'add' | 'subtract', { queryEach(rows: readonly (Key & { n: number })[]): QueryConfig }>
+    >,
   ) {}
 
-  add(key: readonly (string | number)[], n: number): void {
-    const text = key.join('\n');
+  add(key: Key, n: number): void {
+    const text = Object.values(key).join('\n');
     const change = this.changes.get(text);
     if (change) change.n += n;
-    else this.changes.set(text, { key, n });
+    else this.changes.set(text, { ...key, n });
   }
 
   /** Yields the statements that apply the changes. Rows are sorted by key, so that two writers cannot deadlock. */
   *statements(): Generator<QueryConfig> {
     const changes = [...this.changes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, change]) => change);
     const increases = changes.filter(({ n }) => n > 0);
-    if (increases.length > 0) yield this.table.add.query(this.valuesFor(increases));
+    if (increases.length > 0) yield this.table.add.queryEach(increases);
     const decreases = changes.filter(({ n }) => n < 0);
-    if (decreases.length > 0) yield this.table.subtract.query(this.valuesFor(decreases));
-  }
-
-  private valuesFor(changes: readonly CountChange[]): Values {
-    const key = changes[0]!.key.map((_, column) => columnArray(changes.map((change) => change.key[column]!)));
-    return this.valuesOf(key, numberArray(changes.map(({ n }) => Math.abs(n))));
+    if (decreases.length > 0)
+      yield this.table.subtract.queryEach(decreases.map((change) => ({ ...change, n: -change.n })));
   }
 }
 
 /** The changes of a batch to all tables of counts. */
 export class CountChanges {
-  private readonly days = new TableChanges(DAY_COUNTS, ([organization, brand, measure, day], n) => ({
-    organization: organization!,
-    brand: brand!,
-    measure: measure!,
-    day: day!,
-    n,
-  }));
-  private readonly typeDays = new TableChanges(TYPE_DAY_COUNTS, ([organization, brand, day, type], n) => ({
-    organization: organization!,
-    brand: brand!,
-    day: day!,
-    type: type!,
-    n,
-  }));
+  private readonly days = new TableChanges<DayKey & { measure: number }>(DAY_COUNTS);
+  private readonly typeDays = new TableChanges<DayKey & { type: string }>(TYPE_DAY_COUNTS);
 
   add(facts: readonly Fact[], n: number): void {
     for (const [organization, brand, at, measure, type] of facts) {
       const day = dayOf(at);
-      this.days.add([organization, brand, measure, day], n);
-      if (measure === MEASURE.threat) this.typeDays.add([organization, brand, day, type], n);
+      this.days.add({ organization, brand, measure, day }, n);
+      if (measure === MEASURE.threat) this.typeDays.add({ organization, brand, day, type }, n);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { QueryConfig, PoolClient } from 'pg';
-import { nameArray, nullableNumberArray, numberArray, type RowOf } from '../../src/postgres/statement.js';
+import { nameArray, type RowOf } from '../../src/postgres/statement.js';
 import { factsOf } from '../../src/events/facts.js';
 import type { EventOf } from '../../src/events/event.js';
 import { COUNTED_TYPES, isLater, recordOf } from '../../src/events/record.js';
@@ -60,35 +60,35 @@ const historiesOf = async (events: readonly ProjectedEvent<MetricEvent>[]): Prom
   });
 };
 
-const recordColumns = (states: readonly State[]) => ({
-  organization: nameArray(states.map(({ organization }) => organization)),
-  kind: nameArray(states.map(({ kind }) => kind)),
-  id: nameArray(states.map(({ id }) => id)),
-  version: numberArray(states.map(({ version }) => version)),
-  eventId: nameArray(states.map(({ eventId }) => eventId)),
-  facts: states.map(({ facts }) => JSON.stringify(facts)),
-  position: numberArray(states.map(({ position }) => position)),
-  named: states.map(({ named }) => named && nameArray(named)),
+const recordRow = ({ organization, kind, id, version, eventId, facts, position, named }: State) => ({
+  organization,
+  kind,
+  id,
+  version,
+  eventId,
+  facts: JSON.stringify(facts),
+  position,
+  named: named && nameArray(named),
 });
 
-const factColumns = (facts: readonly CountedFact[]) => ({
-  organization: nameArray(facts.map(({ fact: [organization] }) => organization)),
-  brand: nameArray(facts.map(({ fact: [, brand] }) => brand)),
-  at: numberArray(facts.map(({ fact: [, , at] }) => at)),
-  measure: numberArray(facts.map(({ fact: [, , , measure] }) => measure)),
-  type: nameArray(facts.map(({ fact: [, , , , type] }) => type)),
-  record: nameArray(facts.map(({ record }) => record)),
+const factRow = ({ fact: [organization, brand, at, measure, type], record }: CountedFact) => ({
+  organization,
+  brand,
+  at,
+  measure,
+  type,
+  record,
 });
 
 /** A former fact that has a row of its own, which knows both positions. */
 type StoredFormerFact = FormerFact & { readonly since: number };
 const hasSince = (fact: FormerFact): fact is StoredFormerFact => fact.since !== undefined;
 
-const formerColumns = (facts: readonly StoredFormerFact[]) => ({
-  ...factColumns(facts),
-  since: numberArray(facts.map(({ since }) => since)),
-  until: numberArray(facts.map(({ until }) => until)),
-  span: numberArray(facts.map(spanOf)),
+const formerRow = (former: StoredFormerFact) => ({
+  ...factRow(former),
+  since: former.since,
+  until: former.until,
+  span: spanOf(former),
 });
 
 /** What a batch changes in the tables of records and facts. */
@@ -123,22 +123,19 @@ class Changes {
   /** @param instants when the log stored the event at each position at which a fact begins to count, in ms */
   *statements(instants: ReadonlyMap<number, number>): Generator<QueryConfig> {
     const { newer, forgotten, forgottenFormer, ended, counted, former, formerStates } = this;
-    if (newer.length > 0) yield UPDATE_RECORDS.query(recordColumns(newer));
-    if (forgotten.length > 0) {
-      const { organization, kind, id } = recordColumns(forgotten);
-      yield DELETE_FORMER_STATES.query({ organization, kind, id });
-    }
-    if (forgottenFormer.length > 0) yield DELETE_FORMER_FACTS.query(formerColumns(forgottenFormer));
-    if (ended.length > 0)
-      yield END_FACTS.query({ ...factColumns(ended), until: nullableNumberArray(ended.map(({ until }) => until)) });
+    if (newer.length > 0) yield UPDATE_RECORDS.queryEach(newer.map(recordRow));
+    if (forgotten.length > 0) yield DELETE_FORMER_STATES.queryEach(forgotten);
+    if (forgottenFormer.length > 0) yield DELETE_FORMER_FACTS.queryEach(forgottenFormer.map(formerRow));
+    if (ended.length > 0) yield END_FACTS.queryEach(ended.map((fact) => ({ ...factRow(fact), until: fact.until })));
     if (counted.length > 0)
-      yield INSERT_FACTS.query({
-        ...factColumns(counted),
-        since: numberArray(counted.map(({ since }) => since!)),
-        lag: numberArray(counted.map(({ fact, since }) => lagOf(fact, instants.get(since!)!))),
-      });
-    if (former.length > 0) yield INSERT_FORMER_FACTS.query(formerColumns(former));
-    if (formerStates.length > 0) yield INSERT_FORMER_STATES.query(recordColumns(formerStates));
+      yield INSERT_FACTS.queryEach(
+        counted.map((counted) => {
+          const since = counted.since!;
+          return { ...factRow(counted), since, lag: lagOf(counted.fact, instants.get(since)!) };
+        }),
+      );
+    if (former.length > 0) yield INSERT_FORMER_FACTS.queryEach(former.map(formerRow));
+    if (formerStates.length > 0) yield INSERT_FORMER_STATES.queryEach(formerStates.map(recordRow));
   }
 }
 
@@ -153,7 +150,7 @@ const prepare = async (
   const histories = await historiesOf(events);
   const countChanges = new CountChanges();
   await forEachYielding(histories, (history) => countChanges.add(newestOf(history).facts, 1));
-  const records = recordColumns(histories.map(newestOf));
+  const records = histories.map((history) => recordRow(newestOf(history)));
   return ({ connection }) => write(histories, records, countChanges, recorded, connection);
 };
 
@@ -169,14 +166,14 @@ interface Known {
  */
 const write = async (
   histories: readonly History[],
-  records: ReturnType<typeof recordColumns>,
+  records: readonly ReturnType<typeof recordRow>[],
   countChanges: CountChanges,
   recorded: readonly Recorded[],
   connection: PoolClient,
 ): Promise<void> => {
   const instants = new Map(await advanceClock(recorded, connection));
   if (histories.length === 0) return;
-  const rows = await INSERT_NEW_RECORDS.run(connection, records);
+  const rows = await INSERT_NEW_RECORDS.runEach(connection, records);
   const known = new Map(rows.map((row) => [histories[row.ordinal - 1]!, row]));
   const changes = new Changes();
   const late: Known[] = [];

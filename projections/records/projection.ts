@@ -115,18 +115,25 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
 const storeRows = async (rows: readonly Row[], connection: PoolClient, dateOf: DateAdded): Promise<void> => {
   const keys = await STORE_RECORDS.runEach(
     connection,
-    rows.map(({ view, movedBy, first, objectId, ...row }) => ({
-      ...row,
-      movedBy,
-      objectId,
-      movedTo: movedBy === undefined ? undefined : row.position,
+    rows.map((row) => ({
+      organization: row.organization,
+      kind: row.kind,
+      id: row.id,
+      version: row.version,
+      eventId: row.eventId,
+      position: row.position,
+      movedTo: row.movedBy === undefined ? undefined : row.position,
+      movedBy: row.movedBy,
+      recordedAt: row.recordedAt,
+      createdAt: row.view?.createdAt,
+      status: row.view?.status,
+      type: row.view?.asset?.type,
+      assetHash: row.assetHash,
+      item: row.view?.item,
       addedAt: row.addedAt ?? dateOf(row),
       // A dispute is put together from several events, so its row does not know the first of them.
-      firstRecordedAt: row.kind === LISTED_KIND.dispute ? undefined : (first?.addedAt ?? dateOf(first ?? row)),
-      createdAt: view?.createdAt,
-      status: view?.status,
-      type: view?.asset?.type,
-      item: view?.item,
+      firstRecordedAt: row.kind === LISTED_KIND.dispute ? undefined : (row.first?.addedAt ?? dateOf(row.first ?? row)),
+      objectId: row.objectId,
     })),
   );
   // A row that has kept its newer state has another event.

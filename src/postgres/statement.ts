@@ -1,4 +1,5 @@
 import { type QueryConfig, type QueryResult, Client } from 'pg';
+import { binaryArray } from './binary-array.js';
 import { type Attributes, type SpanOptions, errorTypeOf, tracing } from '../runtime/tracing.js';
 
 /** Turns rows into columns, one array per field, for the array parameters of an `unnest`. */
@@ -12,20 +13,10 @@ export const columnsOf = <Row extends object, Field extends keyof Row>(
 };
 
 /**
- * Formats a column as a PostgreSQL array literal, several times faster than `pg` does.
+ * Formats an array within an array as a PostgreSQL array literal.
  * @param names ids, slugs or type names; nothing is escaped
  */
 export const nameArray = (names: readonly string[]): string => (names.length === 0 ? '{}' : `{"${names.join('","')}"}`);
-
-/** Formats numbers and nulls as a PostgreSQL array literal. */
-export const nullableNumberArray = (numbers: readonly (number | null)[]): string =>
-  `{${numbers.map(String).join(',')}}`;
-
-export const numberArray = (numbers: readonly number[]): string => `{${numbers.join(',')}}`;
-
-/** Formats names, as `nameArray` does, or numbers. */
-export const columnArray = (column: readonly (string | number)[]): string =>
-  typeof column[0] === 'string' ? nameArray(column as string[]) : numberArray(column as number[]);
 
 /** PostgreSQL's types by name, with the types that the connections of a pool parse them as (`pool.ts`). */
 interface Scalars {
@@ -60,13 +51,13 @@ type Read<D> =
         ? Scalars[Element][]
         : never;
 
-/** The type of a parameter. An array may also be sent as a PostgreSQL array literal. */
+/** The type of a parameter. */
 type Sent<D> = D extends 'bigint'
   ? number | bigint | string
   : D extends 'bigint[]'
-    ? readonly (number | bigint | string | null | undefined)[] | string
+    ? readonly (number | bigint | string | null | undefined)[]
     : D extends `${infer Element extends Scalar}[]`
-      ? readonly (Scalars[Element] | null | undefined)[] | string
+      ? readonly (Scalars[Element] | null | undefined)[]
       : Read<D>;
 
 export const nullable = <D extends Declaration>(declaration: D): Declared<Read<D> | null> => ({
@@ -139,8 +130,20 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
   }
 
   /**
-   * Runs the statement once for all `rows`: each parameter that is not in `others` is sent as an array, with the column of
-   * its name. Sends nothing if there are no rows.
+   * Returns the `query` for all `rows`: each parameter that is not in `others` is sent as an array, with the column of its
+   * name.
+   */
+  queryEach<Other extends keyof Parameters = never>(
+    rows: readonly Each<Omit<Parameters, Other>>[],
+    others = {} as Pick<ValuesBy<Parameters>, Other>,
+  ): QueryConfig {
+    const names = Object.keys(this.parameters) as Exclude<keyof Parameters, Other>[];
+    const columns = names.map((name) => [name, name in others ? others[name as never] : rows.map((row) => row[name])]);
+    return this.query(Object.fromEntries(columns) as ValuesBy<Parameters>);
+  }
+
+  /**
+   * Runs the statement once for all `rows`, as `queryEach` says. Sends nothing if there are no rows.
    * @throws the database's error
    */
   async runEach<Other extends keyof Parameters = never>(
@@ -149,9 +152,7 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
     others = {} as Pick<ValuesBy<Parameters>, Other>,
   ): Promise<RowBy<Columns>[]> {
     if (rows.length === 0) return [];
-    const names = Object.keys(this.parameters) as Exclude<keyof Parameters, Other>[];
-    const columns = names.map((name) => [name, name in others ? others[name as never] : rows.map((row) => row[name])]);
-    return this.run(connection, Object.fromEntries(columns) as ValuesBy<Parameters>);
+    return (await connection.query(this.queryEach(rows, others))).rows as RowBy<Columns>[];
   }
 
   /**
@@ -163,7 +164,10 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
   }
 
   private valuesOf(values: ValuesBy<Parameters>): unknown[] {
-    return Object.keys(this.parameters).map((name) => values[name]);
+    return Object.entries(this.parameters).map(([name, declaration]) => {
+      const value: unknown = values[name];
+      return Array.isArray(value) && typeof declaration === 'string' ? binaryArray(declaration, value) : value;
+    });
   }
 }
 

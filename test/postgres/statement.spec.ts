@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import type { QueryConfig, QueryResult } from 'pg';
+import { binaryArray } from '../../src/postgres/binary-array.js';
 import { json, nullable, type RowOf, statement, textOf } from '../../src/postgres/statement.js';
 
 const FIND = statement(
@@ -19,11 +20,11 @@ it('A statement sends its values in the order in which its parameters are declar
   };
   const rows = await FIND.run(connection, { since: null, ids: [1, 2n], organization: 'acme' });
   expect(rows).toEqual([{ id: 1, name: null, state: 'on', parts: [] }]);
-  await FIND.run(connection, { organization: 'acme', ids: '{3}', since: 4 }, 200);
+  await FIND.run(connection, { organization: 'acme', ids: [3], since: 4 }, 200);
   await FIND.plan(connection, { organization: 'acme', ids: [], since: 4 });
   expect(sent).toEqual([
-    { name: 'find', text: 'select …', values: ['acme', [1, 2n], null] },
-    { name: 'find', text: 'select …', values: ['acme', '{3}', 4], query_timeout: 200 },
+    { name: 'find', text: 'select …', values: ['acme', binaryArray('bigint[]', [1, 2n]), null] },
+    { name: 'find', text: 'select …', values: ['acme', binaryArray('bigint[]', [3]), 4], query_timeout: 200 },
     { text: 'select …', values: ['acme', [], 4] },
   ]);
 });
