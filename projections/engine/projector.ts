@@ -263,6 +263,17 @@ const applyAll = async (transaction: ProjectorTransaction, { prepared }: Project
   return [];
 };
 
+/** The decoded events of pages that several lanes of this process share. */
+const decodings = new WeakMap<RecordedEvent, DecodedEvent>();
+
+const decodeOnce = (recorded: RecordedEvent): DecodedEvent => {
+  const known = decodings.get(recorded);
+  if (known !== undefined) return known;
+  const decoded = decodeEvent(recorded);
+  decodings.set(recorded, decoded);
+  return decoded;
+};
+
 /**
  * Decodes a batch once, and dispatches its events to the projections. Each projection prepares the events of its types
  * that are after its checkpoint.
@@ -276,7 +287,7 @@ export const dispatchBatch = async (
   const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
   // While a batch is prepared, the previous batch is being written, and its next statement must not wait until the
   // preparation is complete.
-  await forEachYielding(batch.events, (recorded) => decoded.push({ recorded, result: decodeEvent(recorded) }));
+  await forEachYielding(batch.events, (recorded) => decoded.push({ recorded, result: decodeOnce(recorded) }));
   const parts = projections.map((projection): ProjectionBatch => {
     const checkpoint = positions.get(projection.name)!;
     const types: ReadonlySet<string> = new Set(projection.types);

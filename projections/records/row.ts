@@ -92,20 +92,20 @@ const viewOf = (event: OwnedEvent, id: string): RecordView | undefined => {
 export const rowOf = ({ event, id: eventId, position, recordedAt, metadata }: ProjectedEvent<OwnedEvent>): Row => {
   const { organization, kind, id, version }: RecordState = recordOf(event);
   const view = viewOf(event, id);
-  const key = { organization, kind: LISTED_KIND[kind as 'report' | 'threat' | 'takedown'], id };
+  const listedKind = LISTED_KIND[kind as 'report' | 'threat' | 'takedown'];
+  const counts = factsOf(event).some(([, , , measure]) => measure === MEASURE.threat);
+  const asset = view?.asset;
   return {
-    ...key,
+    organization,
+    kind: listedKind,
+    id,
     version,
     eventId,
     position,
     recordedAt,
     view,
-    assetHash:
-      view?.asset && !isRedacted(view.asset) ? hashOf({ event: { data: { asset: view.asset } }, metadata }) : undefined,
-    objectId: objectIdOf(
-      key,
-      factsOf(event).some(([, , , measure]) => measure === MEASURE.threat),
-    ),
+    assetHash: asset && !isRedacted(asset) ? hashOf({ event: { data: { asset } }, metadata }) : undefined,
+    objectId: objectIdOf({ organization, kind: listedKind, id }, counts),
   };
 };
 

@@ -104,11 +104,29 @@ const MAX_ROWS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => nu
 const maxRowsByType = new Map<string, (data: Unvalidated) => number>(Object.entries(MAX_ROWS));
 
 /**
+ * Returns how many of `left` bytes remain after a value, assuming that each character is escaped with six bytes; a
+ * negative number if the value as JSON may be longer than `left` bytes.
+ */
+const leftAfter = (value: unknown, left: number): number => {
+  if (typeof value === 'string') return left - 2 - 6 * value.length;
+  if (typeof value !== 'object' || value === null) return left - 25;
+  for (const name in value) {
+    left = leftAfter((value as Record<string, unknown>)[name], left - 4 - 6 * name.length);
+    if (left < 0) break;
+  }
+  return left - 2;
+};
+
+/** The size of data as JSON, in started KiB. Most data are small, and need not be written to be measured. */
+const kibibytesOf = (data: unknown): number =>
+  leftAfter(data, BYTES_PER_FACT) >= 0 ? 1 : Math.ceil(Buffer.byteLength(JSON.stringify(data ?? {})) / BYTES_PER_FACT);
+
+/**
  * Returns the maximum cost of applying an event, according to the event alone, in facts: one for each row that the event
  * may add, change or remove, and one for each started KiB of its data after the first KiB. Accepts unvalidated data.
  * Replacing an earlier state may also remove the facts of that state, which are not included.
  */
 export const maxFactsOf = ({ type, data }: { readonly type: string; readonly data: unknown }): number => {
   const rows = maxRowsByType.get(type)?.((data ?? {}) as Unvalidated) ?? 1;
-  return rows - 1 + Math.ceil(Buffer.byteLength(JSON.stringify(data ?? {})) / BYTES_PER_FACT);
+  return rows - 1 + kibibytesOf(data);
 };

@@ -53,6 +53,20 @@ it('maxFactsOf returns the number of rows that a move between groups changes, an
   expect(maxFactsOf({ type: 'AssetGrouped', data: null })).toBe(3);
 });
 
+it('maxFactsOf counts a KiB exactly where data reach it, whatever has to be escaped', () => {
+  const pieces = ['a', '"', '\\', '\n', '\u0001', 'é', '漢', '😀', '\ud800'];
+  for (const piece of pieces)
+    for (let length = 0; length < 1_200; length += 1) {
+      const data = { asset: { content: piece.repeat(length) }, list: [length, null, true], [piece]: -1.5e-300 };
+      const bytes = Buffer.byteLength(JSON.stringify(data));
+      expect([piece, length, maxFactsOf({ type: 'ThreatStatusChanged', data })]).toEqual([
+        piece,
+        length,
+        Math.ceil(bytes / 1_024),
+      ]);
+    }
+});
+
 it('maxFactsOf returns the maximum of removed facts for a deletion, and of added facts for other events', () => {
   const weigh = (type: string, data: unknown = {}): number => maxFactsOf({ type, data });
   expect(weigh('ReportDeleted')).toBe(51);

@@ -31,6 +31,7 @@ import {
   READ_STREAM,
   PostgresWriter,
 } from './writer.js';
+import { limit } from '../../limits.js';
 import { Backoff, pause } from '../../flow/time.js';
 
 /** Maximum events per batch. */
@@ -51,6 +52,70 @@ const recorded = (row: EventRow): RecordedEvent => ({
   recordedAt: row.recorded_at,
 });
 
+/** A page of the log, as a subscription delivers it. */
+interface Page extends Batch {
+  /** Whether the log may already have more events. */
+  readonly isFull: boolean;
+  /** The size of the events as stored JSON. */
+  readonly bytes: number;
+}
+
+const MAX_SHARED_BYTES = limit(
+  'pages of the log that wait for a slower lane',
+  MAX_PAGE_BYTES,
+  'bytes',
+  'process',
+  'the lane reads them again',
+);
+
+/**
+ * Lets the subscriptions of a process share the pages that they read, because the lanes of a projector follow the same
+ * log. A page is forgotten once all subscriptions are past it, so that erased content does not stay in memory.
+ */
+class SharedPages {
+  private readonly pages = new Map<bigint, { readonly page: Promise<Page>; bytes: number }>();
+  /** The position of each subscription. */
+  private readonly positions = new Map<symbol, bigint>();
+
+  constructor(private readonly read: (after: bigint) => Promise<Page>) {}
+
+  /** @returns the page after a position, and whether it was read for another subscription */
+  async take(after: bigint, subscription: symbol): Promise<{ readonly page: Page; readonly isShared: boolean }> {
+    this.positions.set(subscription, after);
+    this.forgetPassed();
+    const known = this.pages.get(after);
+    if (known !== undefined) return { page: await known.page, isShared: true };
+    const reading = { page: this.read(after), bytes: 0 };
+    this.pages.set(after, reading);
+    try {
+      const page = await reading.page;
+      reading.bytes = page.bytes;
+      if (page.events.length === 0) this.pages.delete(after);
+      this.forgetPassed();
+      return { page, isShared: false };
+    } catch (error) {
+      this.pages.delete(after);
+      throw error;
+    }
+  }
+
+  leave(subscription: symbol): void {
+    this.positions.delete(subscription);
+    this.forgetPassed();
+  }
+
+  private forgetPassed(): void {
+    let bytes = 0;
+    for (const page of this.pages.values()) bytes += page.bytes;
+    for (const [after, page] of this.pages) {
+      const isPassed = [...this.positions.values()].every((position) => position > after);
+      if (!isPassed && bytes <= MAX_SHARED_BYTES) continue;
+      this.pages.delete(after);
+      bytes -= page.bytes;
+    }
+  }
+}
+
 /**
  * The log in PostgreSQL. Positions are consecutive and in commit order (see `schema.ts`), so a subscription reads the
  * events after the last position that it has.
@@ -59,6 +124,7 @@ export class PostgresLog extends EventLog {
   readonly positionUnit = 'events';
   override readonly forSubscriptions: EventLog;
   private readonly writer: PostgresWriter;
+  private readonly pages = new SharedPages((after) => this.readPage(after));
   private logId: string | undefined;
 
   constructor(
@@ -128,27 +194,33 @@ export class PostgresLog extends EventLog {
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const subscription = Symbol('subscription');
     let position = after;
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
     let deliveredAt = Number.NEGATIVE_INFINITY;
-    while (!signal.aborted) {
-      let batch: Batch & { readonly isFull: boolean };
-      try {
-        batch = await this.readBatch(position);
-        backoff.reset();
-      } catch (error) {
-        if (!isTransient(error)) throw error;
-        await pause(backoff.next(), signal);
-        continue;
+    try {
+      while (!signal.aborted) {
+        let taken: Awaited<ReturnType<SharedPages['take']>>;
+        try {
+          taken = await this.pages.take(position, subscription);
+          backoff.reset();
+        } catch (error) {
+          if (!isTransient(error)) throw error;
+          await pause(backoff.next(), signal);
+          continue;
+        }
+        const { events, asOf, isFull } = taken.page;
+        ({ position } = taken.page);
+        const readAt = performance.now();
+        if (events.length > 0 || readAt - deliveredAt >= HEARTBEAT_MS) {
+          await onBatch({ events, position, asOf });
+          deliveredAt = readAt;
+        }
+        // The log may have more events than when another subscription read a page.
+        if (!isFull && !taken.isShared) await pause(POLL_MS, signal);
       }
-      const { isFull, ...delivered } = batch;
-      position = batch.position;
-      const readAt = performance.now();
-      if (batch.events.length > 0 || readAt - deliveredAt >= HEARTBEAT_MS) {
-        await onBatch(delivered);
-        deliveredAt = readAt;
-      }
-      if (!isFull) await pause(POLL_MS, signal);
+    } finally {
+      this.pages.leave(subscription);
     }
   }
 
@@ -176,15 +248,16 @@ export class PostgresLog extends EventLog {
     await Promise.all([...new Set([this.pool, this.subscriptionPool])].map((pool) => pool.end()));
   }
 
-  private async readBatch(after: bigint): Promise<Batch & { readonly isFull: boolean }> {
+  private async readPage(after: bigint): Promise<Page> {
     const rows = await orThrowUnavailable(READ_NEXT.run(this.pool, { after, limit: PAGE }));
     const events = rows.flatMap((row) => (row.position === null ? [] : [recorded(row as EventRow)]));
     const last = events.at(-1);
     // If the page is not full, it contains all events of the statement's snapshot after the position, so everything
     // acknowledged before `as_of` has been read. If the page is full, later events were recorded after its last event.
-    const isFull = events.length === PAGE || (rows.at(-1)!.bytes ?? 0) >= MAX_PAGE_BYTES;
+    const bytes = rows.at(-1)!.bytes ?? 0;
+    const isFull = events.length === PAGE || bytes >= MAX_PAGE_BYTES;
     const asOf = last && isFull ? last.recordedAt : rows[0]!.as_of;
-    return { events, position: last?.position ?? after, asOf, isFull };
+    return { events, position: last?.position ?? after, asOf, isFull, bytes };
   }
 }
 
