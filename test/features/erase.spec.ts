@@ -11,13 +11,13 @@ import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { issueApiKey } from '../../src/api-keys/api-keys.js';
 import { Conflict } from '../../src/errors.js';
 import { erasureDigest } from '../../src/events/redacted.js';
-import { pause } from '../../src/flow/time.js';
+import { DelayedFlush } from '../../src/flow/background.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { eraseRows } from '../../src/cli/erasing/erase-organization.js';
 import { REWRITE_EVENTS } from '../../src/event-log/postgres/rewriting.js';
-import { COUNT_CHECKPOINTS_AT, ROW_STEPS } from '../../src/read-models/erasures.js';
+import { COUNT_CHECKPOINTS_AT, ENTER_ERASURE, ROW_STEPS } from '../../src/read-models/erasures.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
@@ -59,6 +59,26 @@ const send = (key: string, events: readonly Sent[], query = ''): Promise<ApiResp
   });
 const erase = (...words: string[]): Promise<CommandResult> =>
   operatorCall({ DATABASE_URL: database.url }, 'organizations', 'erase', ...words);
+
+/** The data that the API has in memory and writes a second later. */
+let buffers: jest.SpiedFunction<DelayedFlush['schedule']>;
+const writeBuffers = async (): Promise<void> => {
+  await Promise.all((buffers.mock.contexts as DelayedFlush[]).map((each) => each.now()));
+};
+
+/**
+ * Lets the next erasure begin a minute ago, so that its call does not wait until every process knows of it. The API has
+ * then written everything, as it has after that wait. The first test, and the one of the readers, wait.
+ */
+const beginEarlier = async (): Promise<void> => {
+  await writeBuffers();
+  const run = ENTER_ERASURE.run.bind(ENTER_ERASURE);
+  jest
+    .spyOn(ENTER_ERASURE, 'run')
+    .mockImplementation((connection, { startedAt, ...others }) =>
+      run(connection, { startedAt: Number(startedAt) - 60_000, ...others }),
+    );
+};
 
 const dump = (): Promise<string[]> => tableLines(database.pool);
 const leaks = (): Promise<string[]> => rowsOfAcme(database.pool);
@@ -107,6 +127,7 @@ const expectErased = async (before: { answers: unknown; log: unknown[] }): Promi
 
 describe('organizations erase', () => {
   beforeEach(async () => {
+    buffers = jest.spyOn(DelayedFlush.prototype, 'schedule');
     database = await createDatabase();
     app = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile }, databaseUrl: database.url });
     projecting = startProjecting(app.log, app.pool);
@@ -140,6 +161,7 @@ describe('organizations erase', () => {
     await projecting.reached();
   });
   afterEach(async () => {
+    jest.restoreAllMocks();
     await projecting.stop();
     await app.close();
     await database.drop();
@@ -203,6 +225,7 @@ describe('organizations erase', () => {
   });
 
   it('continues after it was killed between any two batches, with the same end state', async () => {
+    await beginEarlier();
     const before = { answers: await answersOf('acme-2'), log: await logOfOthers() };
     const steps = [REWRITE_EVENTS, ...ROW_STEPS.map((step) => step.erase)];
     for (const step of steps) {
@@ -226,6 +249,7 @@ describe('organizations erase', () => {
   });
 
   it('erases rows that were written after the certificate when the call is repeated', async () => {
+    await beginEarlier();
     const { out } = await erase('acme', '--confirm', 'acme', '--json');
     const sample = { id: null, source: '', type: '', issues: [], data: JSON.stringify({ organization: 'acme' }) };
     await database.pool.query(
@@ -304,6 +328,7 @@ describe('organizations erase', () => {
   });
 
   it('starts a rebuild in progress again, so that its tables do not bring the organization back', async () => {
+    await beginEarlier();
     const [metrics] = PROJECTIONS;
     let isErased = false;
     const source = { pool: database.pool, log: Object.create(app.log) as EventLog };
@@ -364,7 +389,7 @@ describe('organizations erase', () => {
       ['dispute_contacts', `('acme', 'dp_1', '${SECRET}', 1)`],
     ])
       await database.pool.query(`insert into service.${table} values ${values} on conflict do nothing`);
-    await pause(1_500);
+    await beginEarlier();
     const { rows } = JSON.parse((await erase('acme', '--dry-run', '--json')).out);
     expect(rows).toMatchObject({
       'service.key_uses': 1,
@@ -377,6 +402,7 @@ describe('organizations erase', () => {
   });
 
   it('leaves nothing of the organization in the statistics of the planner, also not of tables that became empty', async () => {
+    await beginEarlier();
     const statistics = async (): Promise<string[]> =>
       (
         await database.pool.query<{ line: string }>(`
@@ -439,6 +465,7 @@ describe('organizations erase', () => {
     const only = [verdict('c-3', 'third.example', 'reviewer:wallet', 'acme-2:wallet')];
     expect((await send(upstream, only)).body.accepted).toBe(1);
     await projecting.reached();
+    await beginEarlier();
     const { code, out } = await erase('reviewer', '--confirm', 'reviewer', '--json');
     expect([code, JSON.parse(out).events]).toEqual([0, { AssetStatusChanged: 1 }]);
     expect((await dump()).filter((line) => line.includes('reviewer'))).toEqual([]);

@@ -22,13 +22,15 @@ const remove = async (): Promise<void> => {
   for (const parent of parents) await rm(parent, { recursive: true, force: true, maxRetries: 20 });
 };
 
-/** Settings that a short-lived server does not need. */
-const DURABILITY_SETTINGS = ['fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum'];
-
+/**
+ * Commits without waiting for the disk, which a short-lived server does not need. The command line of the server sets
+ * the durability settings, so `alter system` would not change them; the setting of a role comes first.
+ */
 const disableDurability = async (url: string): Promise<void> => {
   const client = new Client({ connectionString: url });
   await client.connect();
-  for (const setting of DURABILITY_SETTINGS) await client.query(`alter system set ${setting} = off`);
+  await client.query('alter role all set synchronous_commit = off');
+  await client.query('alter system set autovacuum = off');
   await client.query('select pg_reload_conf()');
   await client.end();
 };

@@ -1,13 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
 import { removeFolder, serverOf, temporaryFolder } from '../../support/installation.js';
 import { eventually } from '../../support/eventually.js';
-import { startProgram } from '../../support/program.js';
+import { type Program, startProgram } from '../../support/program.js';
+import { someAtOnce } from '../../support/some-at-once.js';
 
 const TIMEOUT_MS = 120_000;
 
@@ -76,41 +77,64 @@ describe('The service', () => {
     expect(await serverOf(dataDir)).toBeUndefined();
   });
 
-  it.each(['src/cli.js', 'src/main.js', 'projections/main.js', 'src/deliver.js'] as const)(
-    'ends cleanly if SIGTERM arrives at any time while %s starts',
-    async (program) => {
-      const ends: unknown[] = [];
+  describe('ends cleanly if SIGTERM arrives at any time', () => {
+    const programs = ['src/cli.js', 'src/main.js', 'projections/main.js', 'src/deliver.js'] as const;
+    let ends: ReadonlyMap<string, Promise<unknown[]>>;
+
+    /** @returns what was wrong, by the time of the signal */
+    const stopAtAnyTime = async (program: (typeof programs)[number]): Promise<unknown[]> => {
+      // A data directory of its own, because a server that another program uses would not stop.
+      const own = join(folder, program.replaceAll('/', '-'));
+      execFileSync('cp', ['-a', dataDir, own]);
+      const wrong: unknown[] = [];
       for (const delayMs of [300, 700, 1_000, 1_300, 1_700, 2_200]) {
         const words = program === 'src/cli.js' ? ['start'] : [];
-        const running = startProgram(program, words, { env: { ...env(), WEBHOOK_MASTER_KEY_FILE: '' } });
+        const running = startProgram(program, words, { env: { ...env(), DATA_DIR: own, WEBHOOK_MASTER_KEY_FILE: '' } });
         started.push(running.process);
         await sleep(delayMs);
         const code = await running.stop('SIGTERM');
         if (!CLEAN.includes(code) || TRACE.test(running.output()))
-          ends.push({ delayMs, code, output: running.output() });
-        expect(await serverOf(dataDir)).toBeUndefined();
+          wrong.push({ delayMs, code, output: running.output() });
+        expect(await serverOf(own)).toBeUndefined();
       }
-      expect(ends).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+      return wrong;
+    };
+
+    // Two at a time, because a program mostly waits for the signal here, and should start as fast as alone.
+    beforeAll(async () => {
+      ends = await someAtOnce(programs, 2, stopAtAnyTime);
+    }, TIMEOUT_MS);
+
+    it.each(programs)('while %s starts', async (program) => {
+      expect(await ends.get(program)!).toEqual([]);
+    });
+  });
 
   describe('whose port is in use', () => {
     let other: Server;
+    beforeEach(async () => {
+      other = createServer().listen(0, '127.0.0.1');
+      await once(other, 'listening');
+    });
     afterEach(() => void other.close());
+    const startWith = (settings: NodeJS.ProcessEnv): Program => {
+      const supervisor = startProgram('src/cli.js', ['start'], { env: { ...env(), ...settings } });
+      started.push(supervisor.process);
+      return supervisor;
+    };
 
-    it.each(['PORT', 'PROJECTOR_OPS_PORT'])(
-      'ends with one message and the exit code of a wrong setting (%s)',
-      async (setting) => {
-        other = createServer().listen(0, '127.0.0.1');
-        await once(other, 'listening');
+    it(
+      'ends with one message and the exit code of a wrong setting',
+      async () => {
         const { port } = other.address() as { port: number };
-        const supervisor = startProgram('src/cli.js', ['start'], { env: { ...env(), [setting]: String(port) } });
-        started.push(supervisor.process);
-        expect(await supervisor.ended()).toBe(EXIT_CONFIG);
-        expect(supervisor.output().trimEnd().split('\n')).toEqual([
-          expect.stringContaining(`127.0.0.1:${port} is in use by another process; stop it, or set ${setting}`),
-        ]);
+        const checks = ['PORT', 'PROJECTOR_OPS_PORT'].map(async (setting) => {
+          const supervisor = startWith({ [setting]: String(port) });
+          expect([setting, await supervisor.ended()]).toEqual([setting, EXIT_CONFIG]);
+          expect(supervisor.output().trimEnd().split('\n')).toEqual([
+            expect.stringContaining(`127.0.0.1:${port} is in use by another process; stop it, or set ${setting}`),
+          ]);
+        });
+        await Promise.all(checks);
       },
       TIMEOUT_MS,
     );
@@ -118,11 +142,8 @@ describe('The service', () => {
     it(
       'starts once the port is free again',
       async () => {
-        other = createServer().listen(0, '127.0.0.1');
-        await once(other, 'listening');
         const { port } = other.address() as { port: number };
-        const supervisor = startProgram('src/cli.js', ['start'], { env: { ...env(), PORT: String(port) } });
-        started.push(supervisor.process);
+        const supervisor = startWith({ PORT: String(port) });
         setTimeout(() => other.close(), 1_500);
         expect(await supervisor.listening()).toBe(`http://127.0.0.1:${port}`);
         expect(await supervisor.stop()).toBe(0);

@@ -8,7 +8,7 @@ import { commandLine } from '../../../src/postgres/embedded/postmaster.js';
 import { clusterOf, removeFolder, serverOf, temporaryFolder } from '../../support/installation.js';
 import { eventually } from '../../support/eventually.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
-import { createDatabase } from '../../support/postgres.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { type Program, startProgram } from '../../support/program.js';
 
 /** Some tests start the whole service twice, on a machine that may be busy. */
@@ -56,12 +56,25 @@ describe('npm start', () => {
   let dataDir: string;
   let folder: string;
   let supervisor: Program;
+  /** Waits for its database from the beginning, because it does so for half a minute. */
+  let waiting: Program;
+  let real: TestDatabase;
+  let proxy: TcpProxy;
   /** The command lines of every process during the first start and an operator's call. */
   let lines: ReadonlySet<string> = new Set();
 
   beforeAll(async () => {
     folder = await temporaryFolder();
     dataDir = join(folder, 'data');
+    real = await createDatabase({ migrated: false });
+    const url = new URL(real.url);
+    proxy = new TcpProxy({ host: url.hostname, port: Number(url.port || 5432) });
+    await proxy.open();
+    await proxy.close();
+    url.host = proxy.address;
+    waiting = startProgram('src/cli.js', ['start'], {
+      env: { DATA_DIR: join(folder, 'waiting'), DATABASE_URL: url.href, PORT: '0' },
+    });
   });
 
   const start = (port = 0, settings: NodeJS.ProcessEnv = {}): void => {
@@ -69,8 +82,8 @@ describe('npm start', () => {
     supervisor = startProgram('src/cli.js', ['start'], { env });
   };
 
-  const answers = async (): Promise<boolean> => {
-    const url = supervisor.url();
+  const answers = async (program = supervisor): Promise<boolean> => {
+    const url = program.url();
     if (url === undefined) return false;
     return fetch(`${url}/health/ready`).then(
       ({ ok }) => ok,
@@ -79,14 +92,20 @@ describe('npm start', () => {
   };
 
   afterEach(() => void supervisor.process.kill('SIGKILL'));
-  afterAll(() => removeFolder(folder));
+  afterAll(async () => {
+    waiting.process.kill('SIGKILL');
+    await waiting.ended();
+    await proxy.close();
+    await real.drop();
+    await removeFolder(folder);
+  });
 
   it(
     'runs all processes, restarts killed processes at their previous address, and stops API, projector and database in this order',
     async () => {
       const watched = watchCommandLines();
       start(0, { OPS_PORT: '0', PROJECTOR_OPS_PORT: '0', DELIVERIES_OPS_PORT: '0', THREAT_PROTECTION_API_KEY: KEY });
-      await eventually('the API is ready', answers);
+      await eventually('the API is ready', () => answers());
       const call = { DATA_DIR: dataDir, DATABASE_URL: '', THREAT_PROTECTION_API_KEY: KEY };
       expect(await startProgram('src/cli.js', ['projections', 'status'], { env: call }).ended()).toBe(0);
       watched.stop();
@@ -148,7 +167,7 @@ describe('npm start', () => {
     'leaves no working process when it is killed, and the next start takes over; a second signal ends it at once',
     async () => {
       start(0, { OPS_PORT: '0', OPS_HOST: '127.0.0.1' });
-      await eventually('the API is ready', answers);
+      await eventually('the API is ready', () => answers());
       // On one machine, only the API has a port for operators.
       expect(supervisor.output().split('for operators on')).toHaveLength(2);
       const database = await serverOf(dataDir);
@@ -156,7 +175,7 @@ describe('npm start', () => {
       supervisor.process.kill('SIGKILL');
       await eventually('the children have ended', () => !children.some(lives));
       start();
-      await eventually('the API is ready', answers);
+      await eventually('the API is ready', () => answers());
       expect(await serverOf(dataDir)).toBe(database);
       supervisor.process.kill('SIGTERM');
       await eventually('the supervisor logs that it stops', () => supervisor.output().includes('SIGTERM: stopping'));
@@ -187,7 +206,7 @@ describe('npm start', () => {
       const sources = join(folder, 'sources.json');
       writeFileSync(sources, '{ "sources": [{ "id": "own", "kind": "own" }] }');
       start(0, { SOURCES_FILE: sources });
-      await eventually('the API is ready', answers);
+      await eventually('the API is ready', () => answers());
       writeFileSync(sources, 'no JSON');
       const api = childrenOf(supervisor.process.pid!).find((pid) => commandOf(pid).includes('dist/src/main.js'));
       process.kill(api!, 'SIGKILL');
@@ -200,27 +219,18 @@ describe('npm start', () => {
   it(
     'waits for a database that becomes available later',
     async () => {
-      const real = await createDatabase({ migrated: false });
-      const url = new URL(real.url);
-      const proxy = new TcpProxy({ host: url.hostname, port: Number(url.port || 5432) });
-      await proxy.open();
-      await proxy.close();
-      url.host = proxy.address;
-      start(0, { DATABASE_URL: url.href });
-      const waits = (): number => supervisor.output().split('The database is unavailable').length - 1;
+      const waits = (): number => waiting.output().split('The database is unavailable').length - 1;
       // Longer than five consecutive starts would take.
       await eventually('the output has said ten times that the database is unavailable', () => waits() >= 10);
       await proxy.open();
-      await eventually('the API is ready', answers);
-      await eventually('the projector works', () => supervisor.output().includes('Lease acquired; projecting'));
-      expect(supervisor.output()).not.toContain('restarts in');
+      await eventually('the API is ready', () => answers(waiting));
+      await eventually('the projector works', () => waiting.output().includes('Lease acquired; projecting'));
+      expect(waiting.output()).not.toContain('restarts in');
       // Without a master key, a delivery process could not sign anything.
-      expect(childrenOf(supervisor.process.pid!)).toHaveLength(2);
-      expect(supervisor.output()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
-      supervisor.process.kill('SIGTERM');
-      expect(await supervisor.ended()).toBe(0);
-      await proxy.close();
-      await real.drop();
+      expect(childrenOf(waiting.process.pid!)).toHaveLength(2);
+      expect(waiting.output()).toContain('Webhooks are disabled: set WEBHOOK_MASTER_KEY_FILE');
+      waiting.process.kill('SIGTERM');
+      expect(await waiting.ended()).toBe(0);
     },
     TIMEOUT_MS,
   );
