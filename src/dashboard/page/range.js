@@ -33,14 +33,8 @@ export const queryOf = ({ range, brandSlug, ...dates }, now = Date.now()) => ({
   brandSlug,
 });
 
-/** The intervals, with their lengths in days. */
-const INTERVALS = [
-  ['day', 1],
-  ['week', 7],
-  ['month', 30.4],
-  ['quarter', 91.3],
-  ['year', 365.25],
-];
+/** The intervals, from the shortest, with their lengths in days. */
+const INTERVALS = { day: 1, week: 7, month: 30.4, quarter: 91.3, year: 365.25 };
 /** The minimum width of a point. */
 const MIN_PX = 9;
 /** Maximum number of points, below the limit of the API. */
@@ -50,5 +44,5 @@ const MAX_POINTS = 3_600;
 export const intervalFor = (fromMs, toMs, widthPx) => {
   const room = Math.min(Math.max(widthPx / MIN_PX, 12), MAX_POINTS);
   const days = (toMs - fromMs) / MS_PER_DAY;
-  return (INTERVALS.find(([, length]) => days / length <= room) ?? INTERVALS.at(-1))[0];
+  return Object.keys(INTERVALS).find((interval) => days / INTERVALS[interval] <= room) ?? 'year';
 };
