@@ -102,16 +102,20 @@ export const startCheck = (apiNow, onFailure, onDispute) => {
     showVerdict(await apiNow().post('asset/check', { content: checked }, signal));
   });
   const sayFiled = (text) => filed.replaceChildren(text);
-  const sameCheck = () => aborter;
-  onSubmit(disputeForm, sayFiled, sameCheck, async (signal) => {
-    const given = ['reason', 'contact'].map((name) => [name, disputeForm.elements[name].value.trim()]);
-    sayFiled('Filing the dispute …');
-    const body = { content: checked, ...Object.fromEntries(given.filter(([, text]) => text !== '')) };
-    const { id } = await apiNow().post('asset/disputes', body, signal);
-    filed.replaceChildren('The dispute has been filed. ', recordLink('disputes', id, 'Show the dispute'));
-    disputeForm.reset();
-    onDispute();
-  });
+  onSubmit(
+    disputeForm,
+    sayFiled,
+    () => aborter,
+    async (signal) => {
+      const given = ['reason', 'contact'].map((name) => [name, disputeForm.elements[name].value.trim()]);
+      sayFiled('Filing the dispute …');
+      const body = { content: checked, ...Object.fromEntries(given.filter(([, text]) => text !== '')) };
+      const { id } = await apiNow().post('asset/disputes', body, signal);
+      filed.replaceChildren('The dispute has been filed. ', recordLink('disputes', id, 'Show the dispute'));
+      disputeForm.reset();
+      onDispute();
+    },
+  );
 };
 
 export const clear = () => {

@@ -1,5 +1,6 @@
-const MS_PER_DAY = 86_400_000;
-const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
+export const MS_PER_DAY = 86_400_000;
+/** Returns the date in UTC. */
+export const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
 /** Returns the dates of the last days, including today. */
 const lastDays = (days) => (now) => ({ startDate: dateOf(now - (days - 1) * MS_PER_DAY) });

@@ -17,7 +17,10 @@ const DRAWN = [
   { key: 'threatsWatchlisted', name: 'Watchlisted', colour: 'second', ticks: 3 },
 ];
 const partOf = ({ key }) => section.querySelector(`[data-series=${key}]`);
-const COLUMNS = METRICS.map(({ key, name, short = name }) => [key, short]);
+const COLUMNS = ['newThreats', 'threatsWatchlisted', 'reports', 'takedownsFiled', 'takedownsCompleted'].map((key) => {
+  const { name, short = name } = METRICS.find((metric) => metric.key === key);
+  return [key, short];
+});
 
 /** Returns the width available to charts in px, even while no chart is shown. */
 export const width = () => section.querySelector('.summary').clientWidth;

@@ -47,8 +47,7 @@ export const load = async (api, filters, signal) => {
   if (filters.range === 'all') return api.get('organization/metrics', queryOf(filters), signal);
   const answer = await api.get('organization/metrics/comparison', { ...queryOf(filters), with: 'previous' }, signal);
   if (!isEmpty(answer.body)) return answer;
-  const keys = METRICS.map(({ key }) => key);
-  return { ...answer, body: { ...answer.body, newest: await newestDay(api, filters, keys, signal) } };
+  return { ...answer, body: { ...answer.body, newest: await newestDay(api, filters, METRICS, signal) } };
 };
 
 const wordsFor = (body, { range, brandSlug, knownAt }) => {

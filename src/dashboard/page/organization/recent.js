@@ -1,10 +1,9 @@
+import { dateOf, MS_PER_DAY } from '../range.js';
 import { pathOf } from '../records-dialog/record-lists.js';
 import { fillTable, recordLink } from '../table.js';
 import { counted, day, spoken, time } from '../words.js';
 
 export const section = document.getElementById('recent');
-const table = section.querySelector('.table');
-const MS_PER_DAY = 86_400_000;
 /** Maximum number of records that are shown, and that are requested of each list. */
 const MAX_ROWS = 10;
 
@@ -13,15 +12,12 @@ const LISTS = { threats: 'Threat', takedowns: 'Takedown', disputes: 'Dispute', r
 /** The metrics, with the noun of each. */
 const METRICS = { newThreats: 'new threat', reports: 'report', takedownsFiled: 'filed takedown' };
 
-/** Returns the date of yesterday in UTC. */
-const yesterday = () => new Date(Date.now() - MS_PER_DAY).toISOString().slice(0, 10);
-
 let shown;
 let bodies = [];
 
 /** Loads the counts and the newest records of yesterday and today, of the whole organization. */
 export const load = async (api, _filters, signal) => {
-  const startDate = yesterday();
+  const startDate = dateOf(Date.now() - MS_PER_DAY);
   const answers = await Promise.all([
     api.get('organization/metrics', { startDate }, signal),
     ...Object.keys(LISTS).map((list) => api.get(pathOf(list), { startDate, limit: MAX_ROWS }, signal)),
@@ -56,7 +52,7 @@ export const show = ({ body }) => {
       status && spoken(status),
       time(createdAt),
     ]);
-  fillTable(table, ['Asset or id', 'Kind', 'Status', 'Created'], rows);
+  fillTable(section.querySelector('.table'), ['Asset or id', 'Kind', 'Status', 'Created'], rows);
 };
 
 export const nothing = { startDate: '1970-01-01', metrics: {}, lists: [] };

@@ -150,12 +150,9 @@ const open = (metric, name, query, range, total) => {
   void load();
 };
 
-/** Whether the records that a metric counts can be listed. */
-const isListed = (metric, n, { brandSlug }) => n > 0 && listOf(metric, brandSlug) !== undefined;
-
 /** Returns a function that shows the counted records; undefined if there are no records to show. */
 export const opener = (metric, n, name, query, range) =>
-  isListed(metric, n, query) ? () => open(metric, name, query, range, n) : undefined;
+  n > 0 && listOf(metric, query.brandSlug) ? () => open(metric, name, query, range, n) : undefined;
 
 /** Returns `opener` for the range and the brand of the filters, or for the query with `more`. */
 export const openerFor = (filters, more) => (metric, n, name) =>
