@@ -69,6 +69,22 @@ describe('The operator’s command', () => {
   });
 });
 
+describe('Each curl line of the pages', () => {
+  /** What follows `curl` up to the end of the line or of the code in a sentence. A `$` or `-` tells a call from a word. */
+  const CALL = /\bcurl (?=[-$'"])([^`\n]*)/g;
+  /** Responses that are not shown, or that another program prints; headers end with a line break. */
+  const NOT_SHOWN = / -o |\| grep |^-sSI /;
+
+  it('ends a shown response with a line break, so that the prompt begins on a line of its own', () => {
+    const calls = PAGES.flatMap((page) =>
+      [...readFileSync(join(root, page), 'utf8').matchAll(CALL)].map(([, call]) => `${page}: curl ${call}`),
+    );
+    expect(calls.length).toBeGreaterThan(60);
+    const shown = calls.filter((call) => !NOT_SHOWN.test(call.split(': curl ')[1]!));
+    expect(shown.filter((call) => !call.includes(": curl -sSw '\\n' "))).toEqual([]);
+  });
+});
+
 describe('What each feature owes, in docs/internals/guards.md,', () => {
   const [, section] = readFileSync(join(root, 'docs/internals/guards.md'), 'utf8').split(
     '\n## What each feature owes\n',

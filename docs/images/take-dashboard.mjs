@@ -19,8 +19,11 @@ const YEAR = '?range=custom&startDate=2025-01-01&endDate=2025-12-31';
 const folder = await mkdtemp(join(tmpdir(), 'threat-protection-picture-'));
 // The user of the embedded PostgreSQL enters the folder; otherwise the database would be elsewhere, and stay.
 await chmod(folder, 0o711);
+// The picture is the same whether or not this machine can fetch the lists.
+const sources = join(folder, 'sources.json');
+await writeFile(sources, JSON.stringify({ sources: [{ id: 'own', kind: 'own' }] }));
 const demo = spawn(process.execPath, ['dist/src/cli.js', 'demo'], {
-  env: { ...process.env, DATA_DIR: folder, PORT: '0' },
+  env: { ...process.env, DATA_DIR: folder, PORT: '0', SOURCES_FILE: sources },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 const ended = once(demo, 'exit');

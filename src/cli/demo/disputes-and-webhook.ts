@@ -1,10 +1,17 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Pool } from 'pg';
+import { assetHash } from '../../assets/asset-key.js';
+import { type Asset, KEY_VERSION } from '../../assets/asset.js';
 import type { EventLog } from '../../event-log/event-log.js';
+import { newEvent, requireValid } from '../../event-log/new-event.js';
+import type { JsonCloudEvent } from '../../events/cloud-event-schema.js';
+import { formatInstant, MS_PER_DAY } from '../../events/instant.js';
+import { disputesStream } from '../../events/streams.js';
 import type { Webhook } from '../../events/types/organizations.js';
+import type { CheckVerdict } from '../../events/types/verdicts.js';
 import { say } from '../../runtime/terminal.js';
 import { loadWebhooks } from '../../webhooks/load-webhooks.js';
 import { WebhookCommands } from '../../webhooks/webhook-commands.js';
@@ -17,14 +24,34 @@ import { cloudEvent, ORGANIZATION } from './row-events.js';
 export const LOOPBACK = '127.0.0.1';
 /** How long the service holds a request until a batch is counted. */
 export const WAIT_SECONDS = 10;
+const MS_PER_HOUR = 3_600_000;
 const OWN_SITES = ['metamask.io', 'polkadot.com', 'app.uniswap.org', 'walletconnect.com'];
 
-/** The disputed contents, all of which are blocked by the shipped data, and how upstream decides each dispute. */
+/** A host of the organization itself, which upstream blocks by mistake. It is no threat in the shipped data. */
+const OWN_SHOP = 'shop.acme.example';
+
+/**
+ * The disputed contents, with how many hours ago each was filed, and how upstream decided after how many hours. The API
+ * files a dispute only at the present moment, so these disputes are appended to the log.
+ */
 const DISPUTED = [
-  { content: 'polkadot-dot.info' },
-  { content: 'https://x.com/AcalaNetworks', outcome: 'REJECTED', note: 'The profile imitates Acala.' },
-  { content: 'checkmy-wallet.com', outcome: 'ACCEPTED', note: 'The site was cleaned.' },
+  { content: 'polkadot-dot.info', reason: 'The site shows no form for seed phrases any more.', hoursAgo: 5 },
+  {
+    content: 'checkmy-wallet.com',
+    reason: 'A partner of ours says that this is their site.',
+    hoursAgo: 12 * 24,
+    decision: { hours: 76, outcome: 'REJECTED', note: 'The site asks for seed phrases.' },
+  },
+  {
+    content: OWN_SHOP,
+    reason: 'This is our own shop.',
+    hoursAgo: 6 * 24,
+    decision: { hours: 27, outcome: 'ACCEPTED', note: 'The shop was blocked by mistake. It is allowed now.' },
+  },
 ] as const;
+
+/** No request of a client files these disputes, so none can repeat it. */
+const NO_REQUEST = { idempotencyKeyHash: undefined, bodyHash: undefined };
 
 interface Call {
   readonly method?: 'GET' | 'POST' | 'DELETE';
@@ -36,8 +63,8 @@ interface Call {
 }
 
 /** Calls the API. @throws Error if the status is not 2xx */
-const call = async <Body>(url: string, key: string, path: string, request: Call): Promise<Body> => {
-  const { method = 'GET', body, token, type = 'application/json', signal } = request;
+const request = async (url: string, key: string, path: string, options: Call): Promise<Response> => {
+  const { method = 'GET', body, token, type = 'application/json', signal } = options;
   const response = await fetch(`${url}/v2${path}`, {
     method,
     redirect: 'error',
@@ -50,52 +77,56 @@ const call = async <Body>(url: string, key: string, path: string, request: Call)
     signal,
   });
   if (!response.ok) throw new Error(`${response.url} responded with ${response.status}: ${await response.text()}`);
-  return (await response.json()) as Body;
+  return response;
 };
 
-interface Check {
-  readonly status: string;
+const call = async <Body>(url: string, key: string, path: string, options: Call): Promise<Body> =>
+  (await (await request(url, key, path, options)).json()) as Body;
+
+interface Check extends CheckVerdict {
+  readonly asset: Asset;
   readonly sources: readonly { readonly source: string; readonly reason?: string }[];
 }
 
-interface Filed {
-  readonly id: string;
-  readonly asset: object;
-  readonly createdAt: string;
-}
-
 /** Files the disputes and decides some of them, unless an earlier demo did. */
-const fileDisputes = async (url: string, { organization, ingest }: Keys, signal: AbortSignal): Promise<void> => {
+const fileDisputes = async (
+  url: string,
+  { organization, ingest }: Keys,
+  signal: AbortSignal,
+  log: EventLog,
+): Promise<void> => {
   const { items } = await call<{ items: unknown[] }>(url, organization, '/asset/disputes?limit=1', { signal });
   if (items.length > 0) return;
-  for (const { content, ...decision } of DISPUTED) {
-    const check = { method: 'POST', body: { content }, signal } as const;
-    if ((await call<Check>(url, organization, '/asset/check', check)).status !== 'BLOCKED') continue;
-    const body = { content, reason: 'The demo files this dispute.' };
-    const filed = { method: 'POST', body, signal } as const;
-    const { id, asset, createdAt } = await call<Filed>(url, organization, '/asset/disputes', filed);
-    if (!('outcome' in decision)) continue;
-    const time = Date.parse(createdAt);
-    const events = [
-      cloudEvent(`dispute:${id}`, 'DisputeResolved', time, {
-        organization: ORGANIZATION,
-        disputeId: id,
-        ...decision,
-        resolvedAt: createdAt,
-      }),
-    ];
-    if (decision.outcome === 'ACCEPTED')
-      events.push(
-        cloudEvent(`dispute:${id}:status`, 'AssetStatusChanged', time, {
-          changeId: `dispute-${id}`,
-          asset,
-          status: 'ALLOWED',
-          brandReviews: [],
-          createdAt,
-        }),
-      );
+  const now = Date.now();
+  const send = async (events: readonly JsonCloudEvent[]): Promise<string | undefined> => {
     const type = 'application/cloudevents-batch+json';
-    await call(url, ingest, '/events', { method: 'POST', type, body: events, signal });
+    const { headers } = await request(url, ingest, '/events', { method: 'POST', type, body: events, signal });
+    return headers.get('consistency-token') ?? undefined;
+  };
+  const statusOf = (asset: Asset, status: string, time: number): JsonCloudEvent => {
+    const changeId = `${asset.content}-${status}-${time}`;
+    const data = { changeId, asset, status, brandReviews: [], createdAt: formatInstant(time) };
+    return cloudEvent(`${changeId}:status`, 'AssetStatusChanged', time, data);
+  };
+  const token = await send([statusOf({ type: 'URL', content: OWN_SHOP }, 'BLOCKED', now - 7 * MS_PER_DAY)]);
+  for (const { content, reason, hoursAgo, ...decided } of DISPUTED) {
+    const check = { method: 'POST', body: { content }, token, signal } as const;
+    const { asset, ...verdict } = await call<Check>(url, organization, '/asset/check', check);
+    if (verdict.status !== 'BLOCKED') continue;
+    const disputeId = `dp_${randomBytes(12).toString('hex')}`;
+    const createdAt = now - hoursAgo * MS_PER_HOUR;
+    const data = { organization: ORGANIZATION, disputeId, asset, content, verdict, reason, createdAt, ...NO_REQUEST };
+    const filed = newEvent(requireValid({ type: 'DisputeFiled', data }), {
+      assetKey: { version: KEY_VERSION, hash: assetHash(asset) },
+    });
+    await log.append(disputesStream(ORGANIZATION), 'any', [filed]);
+    if (!('decision' in decided)) continue;
+    const { hours, ...decision } = decided.decision;
+    const time = createdAt + hours * MS_PER_HOUR;
+    const resolved = { organization: ORGANIZATION, disputeId, ...decision, resolvedAt: formatInstant(time) };
+    const events = [cloudEvent(`dispute:${disputeId}`, 'DisputeResolved', time, resolved)];
+    if (decision.outcome === 'ACCEPTED') events.push(statusOf(asset, 'ALLOWED', time));
+    await send(events);
   }
 };
 
@@ -108,6 +139,7 @@ export const useService = async (
   keys: Keys,
   signal: AbortSignal,
   token: string | undefined,
+  log: EventLog,
 ): Promise<void> => {
   const key = keys.organization;
   const body = { content: DISPUTED[0].content };
@@ -118,7 +150,7 @@ export const useService = async (
       `The asset check runs without the lists ${failed.map(({ source }) => source).join(', ')}, which could not be fetched; ` +
         'the service tries again every few minutes, and the demo needs none of them',
     );
-  await fileDisputes(url, keys, signal);
+  await fileDisputes(url, keys, signal, log);
   const groups = '/organization/asset-groups';
   const name = 'Our own sites';
   const existing = await call<{ groups: { name: string }[] }>(url, key, groups, { signal });

@@ -59,7 +59,7 @@ const revokeWhere = async (log: EventLog, isSelected: (key: ApiKey) => boolean):
 /** Revokes the keys of all demos in this log, including running demos. @returns how many keys were revoked */
 export const revokeDemoKeys = (log: EventLog): Promise<number> => revokeWhere(log, isDemoKey);
 
-const withLogOf = async <Result>(config: Config, work: (log: EventLog) => Promise<Result>): Promise<Result> => {
+export const withLogOf = async <Result>(config: Config, work: (log: EventLog) => Promise<Result>): Promise<Result> => {
   const log = await openEventLog(config);
   try {
     return await work(log);

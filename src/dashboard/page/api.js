@@ -35,7 +35,8 @@ export class Api {
     const asOf = response.headers.get('x-as-of') ?? undefined;
     if (response.status === 304) return { body: cached.body, asOf };
     const body = await readBody(() => response.json(), signal);
-    this.#cache(url, response.headers.get('etag'), body);
+    const tag = response.headers.get('etag');
+    if (tag !== null) remember(this.#cached, url, { tag, body });
     return { body, asOf };
   }
 
@@ -50,11 +51,6 @@ export class Api {
     const init = { method: 'POST', headers, body: JSON.stringify(value), signal };
     const response = await this.#send(urlOf(path, {}), init);
     return readBody(() => response.json(), signal);
-  }
-
-  #cache(url, tag, body) {
-    if (tag === null) return;
-    remember(this.#cached, url, { tag, body });
   }
 
   /**

@@ -26,9 +26,8 @@ const APPEAL = /; to dispute this, see (.+)\.$/;
 
 /** Returns a status with a sign, so that it is not told by its colour only. */
 export const badge = (status) => {
-  const made = element('span', ` ${spoken(status)}`, { class: `status ${status.toLowerCase()}` });
-  made.prepend(element('span', SIGNS[status] ?? '', { 'aria-hidden': 'true' }));
-  return made;
+  const sign = element('span', SIGNS[status], { 'aria-hidden': 'true' });
+  return element('span', [sign, ` ${spoken(status)}`], { class: `status ${status.toLowerCase()}` });
 };
 
 const sourceSays = ({ status, mode, reason, guardedBy }) => {
@@ -61,8 +60,7 @@ let checked;
 
 const showVerdict = (answer) => {
   verdict.replaceChildren(...verdictParts(answer));
-  fillTable(sources, COLUMNS, answer.sources.map(sourceCells));
-  sources.hidden = answer.code !== undefined;
+  fillTable(sources, COLUMNS, answer.code === undefined ? answer.sources.map(sourceCells) : []);
   dispute.hidden = answer.status !== 'BLOCKED';
 };
 
@@ -80,38 +78,44 @@ const forget = () => {
  * @param onDispute called after a dispute was filed
  */
 export const startCheck = (apiNow, onFailure, onDispute) => {
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault();
+  const onSubmit = (submitted, say, begin, work) =>
+    submitted.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      const { signal } = begin();
+      try {
+        await work(signal);
+      } catch (failure) {
+        if (signal.aborted) return;
+        say(sentenceOfFailure(failure));
+        onFailure(failure);
+      }
+    });
+  const sayVerdict = (text) => verdict.replaceChildren(element('p', text));
+  const beginCheck = () => {
     aborter?.abort();
-    const { signal } = (aborter = new AbortController());
     forget();
+    return (aborter = new AbortController());
+  };
+  onSubmit(form, sayVerdict, beginCheck, async (signal) => {
     checked = form.elements.content.value;
-    verdict.replaceChildren(element('p', 'Checking …'));
-    try {
-      showVerdict(await apiNow().post('asset/check', { content: checked }, signal));
-    } catch (failure) {
-      if (signal.aborted) return;
-      verdict.replaceChildren(element('p', sentenceOfFailure(failure)));
-      onFailure(failure);
-    }
+    sayVerdict('Checking …');
+    showVerdict(await apiNow().post('asset/check', { content: checked }, signal));
   });
-  disputeForm.addEventListener('submit', async (event) => {
-    event.preventDefault();
-    const { signal } = aborter;
-    const [reason, contact] = ['reason', 'contact'].map((name) => disputeForm.elements[name].value.trim());
-    filed.textContent = 'Filing the dispute …';
-    try {
-      const body = { content: checked, ...(reason && { reason }), ...(contact && { contact }) };
+  const sayFiled = (text) => filed.replaceChildren(text);
+  onSubmit(
+    disputeForm,
+    sayFiled,
+    () => aborter,
+    async (signal) => {
+      const given = ['reason', 'contact'].map((name) => [name, disputeForm.elements[name].value.trim()]);
+      sayFiled('Filing the dispute …');
+      const body = { content: checked, ...Object.fromEntries(given.filter(([, text]) => text !== '')) };
       const { id } = await apiNow().post('asset/disputes', body, signal);
       filed.replaceChildren('The dispute has been filed. ', recordLink('disputes', id, 'Show the dispute'));
       disputeForm.reset();
       onDispute();
-    } catch (failure) {
-      if (signal.aborted) return;
-      filed.textContent = sentenceOfFailure(failure);
-      onFailure(failure);
-    }
-  });
+    },
+  );
 };
 
 export const clear = () => {

@@ -1,4 +1,4 @@
-import { RANGES, queryOf } from './range.js';
+import { dateOf, RANGES, queryOf } from './range.js';
 
 const form = document.getElementById('filters');
 const customRange = document.getElementById('custom-range');
@@ -35,7 +35,7 @@ const readAddress = () => {
 /** Fills empty custom dates with those of the last 30 days. */
 const fillCustomRange = () => {
   startDate.value ||= queryOf({ range: '30d' }).startDate;
-  endDate.value ||= new Date().toISOString().slice(0, 10);
+  endDate.value ||= dateOf(Date.now());
 };
 
 const isUsable = () => {

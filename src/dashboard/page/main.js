@@ -58,8 +58,7 @@ const refresh = async (signal) => {
   figures.setAttribute('aria-busy', 'true');
   try {
     const { asOf: moment, failures } = await loadFigures(api, currentFilters, signal);
-    if (signal.aborted) return REFRESH_INTERVAL_MS;
-    if (failures.some(endOn401)) return REFRESH_INTERVAL_MS;
+    if (signal.aborted || failures.some(endOn401)) return REFRESH_INTERVAL_MS;
     if (moment !== undefined) asOf.textContent = `Data as of ${time(moment)}`;
     const { knownAt, range } = currentFilters;
     const name = RANGES[range].name + (knownAt ? `, with totals as known on ${time(knownAt)},` : '');

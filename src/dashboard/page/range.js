@@ -1,5 +1,6 @@
-const MS_PER_DAY = 86_400_000;
-const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
+export const MS_PER_DAY = 86_400_000;
+/** Returns the date in UTC. */
+export const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 
 /** Returns the dates of the last days, including today. */
 const lastDays = (days) => (now) => ({ startDate: dateOf(now - (days - 1) * MS_PER_DAY) });
@@ -33,14 +34,8 @@ export const queryOf = ({ range, brandSlug, ...dates }, now = Date.now()) => ({
   brandSlug,
 });
 
-/** The intervals, with their lengths in days. */
-const INTERVALS = [
-  ['day', 1],
-  ['week', 7],
-  ['month', 30.4],
-  ['quarter', 91.3],
-  ['year', 365.25],
-];
+/** The intervals, from the shortest, with their lengths in days. */
+const INTERVALS = { day: 1, week: 7, month: 30.4, quarter: 91.3, year: 365.25 };
 /** The minimum width of a point. */
 const MIN_PX = 9;
 /** Maximum number of points, below the limit of the API. */
@@ -50,5 +45,5 @@ const MAX_POINTS = 3_600;
 export const intervalFor = (fromMs, toMs, widthPx) => {
   const room = Math.min(Math.max(widthPx / MIN_PX, 12), MAX_POINTS);
   const days = (toMs - fromMs) / MS_PER_DAY;
-  return (INTERVALS.find(([, length]) => days / length <= room) ?? INTERVALS.at(-1))[0];
+  return Object.keys(INTERVALS).find((interval) => days / INTERVALS[interval] <= room) ?? 'year';
 };

@@ -5,10 +5,13 @@ import { number } from './words.js';
 /** Maximum number of rows that are shown. The CSV has all rows. */
 const MAX_ROWS = 4_000;
 
-/** Creates an element. The content is set as text instead of markup, because names are untrusted. */
-export const element = (name, text, attributes = {}) => {
+/**
+ * Creates an element. A text is set as text instead of markup, because names are untrusted.
+ * @param content a text or an element, or an array of them
+ */
+export const element = (name, content = [], attributes = {}) => {
   const made = document.createElement(name);
-  made.textContent = text;
+  made.append(...[content].flat());
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 };
@@ -30,29 +33,19 @@ const isNumber = (value) => typeof value === 'number' || (value instanceof Eleme
 
 const shown = (value) => (typeof value === 'number' ? number(value) : (value ?? '–'));
 
-const rowOf = ([first, ...others]) => {
-  const row = document.createElement('tr');
-  const append = (name, value, attributes) => {
-    const cell = element(name, value instanceof Node ? '' : shown(value), attributes);
-    if (value instanceof Node) cell.append(value);
-    row.append(cell);
-  };
-  append('th', first, { scope: 'row' });
-  for (const value of others) append('td', value, isNumber(value) ? { class: 'n' } : {});
-  return row;
-};
+const rowOf = ([first, ...others]) =>
+  element('tr', [
+    element('th', shown(first), { scope: 'row' }),
+    ...others.map((value) => element('td', shown(value), isNumber(value) ? { class: 'n' } : {})),
+  ]);
 
 /** Creates the head of a table, with the headings of number columns right-aligned. */
 const headOf = (columns, rows) => {
-  const head = document.createElement('thead');
-  const row = document.createElement('tr');
-  row.append(
-    ...columns.map((column, index) =>
-      element('th', column, { scope: 'col', ...(rows.some((cells) => isNumber(cells[index])) && { class: 'n' }) }),
-    ),
+  const isOfNumbers = (index) => rows.some((cells) => isNumber(cells[index]));
+  const cells = columns.map((column, index) =>
+    element('th', column, { scope: 'col', ...(isOfNumbers(index) && { class: 'n' }) }),
   );
-  head.append(row);
-  return head;
+  return element('thead', element('tr', cells));
 };
 
 export const tableCsv = (columns, rows) =>
@@ -62,17 +55,16 @@ export const tableCsv = (columns, rows) =>
   );
 
 /**
- * Fills the table in a part of the page, and makes the button above the table save the same data.
+ * Fills the table in a part of the page, and makes the button above the table save the same data. A part without rows is
+ * hidden.
  * @param container contains `.scroll`, and optionally a button
  * @param saved the `name` of the file; optionally a `text` to save instead of the rows, and the number of rows that are
  *   `shown`
  */
 export const fillTable = (container, columns, rows, saved) => {
-  const table = document.createElement('table');
-  const body = document.createElement('tbody');
-  body.append(...rows.slice(0, saved?.shown ?? MAX_ROWS).map(rowOf));
-  table.append(headOf(columns, rows), body);
-  container.querySelector('.scroll').replaceChildren(table);
+  container.hidden = rows.length === 0;
+  const body = element('tbody', rows.slice(0, saved?.shown ?? MAX_ROWS).map(rowOf));
+  container.querySelector('.scroll').replaceChildren(element('table', [headOf(columns, rows), body]));
   if (saved === undefined) return;
   const { name, text = () => tableCsv(columns, rows) } = saved;
   container.querySelector('button').onclick = async () => {
@@ -83,3 +75,12 @@ export const fillTable = (container, columns, rows, saved) => {
     }
   };
 };
+
+/**
+ * Returns the names of columns, and the cells of each item.
+ * @param columns arrays of a name, and a function that returns the cell of an item
+ */
+export const cellsOf = (columns, items) => [
+  columns.map(([name]) => name),
+  items.map((item) => columns.map(([, cell]) => cell(item))),
+];

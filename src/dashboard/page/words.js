@@ -19,6 +19,10 @@ export const day = (iso) => DAY.format(new Date(iso));
 /** Formats a range of days: `17–23 Nov 2025`. */
 export const days = (first, last) => DAY.formatRange(new Date(first), new Date(last));
 export const time = (iso) => `${TIME.format(new Date(iso))} UTC`;
+/** Formats an instant that may be absent. */
+export const when = (iso) => (iso === undefined ? undefined : time(iso));
+/** Describes the last failure of a webhook, which may be absent. */
+export const failureWords = (last) => last && `${time(last.at)}: ${last.error}`;
 
 /** Functions that return the name of a point of a timeline, by interval. */
 const POINT_NAMES = {

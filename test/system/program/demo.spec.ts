@@ -184,16 +184,33 @@ describe('The demo', () => {
     expect(first.err()).not.toMatch(/^\{/m);
     const { items } = await read(first, '/v2/asset/disputes');
     expect(items).toHaveLength(3);
-    expect(items).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ content: 'polkadot-dot.info', status: 'OPEN' }),
-        expect.objectContaining({ content: 'https://x.com/AcalaNetworks', status: 'REJECTED' }),
-        expect.objectContaining({
-          content: 'checkmy-wallet.com',
-          status: 'ACCEPTED',
-        }),
-      ]),
-    );
+    const hoursOf = ({ createdAt, updatedAt }: Record<string, string>): number =>
+      (Date.parse(updatedAt!) - Date.parse(createdAt!)) / 3_600_000;
+    expect(
+      items.map((item: Record<string, string>) => [item['content'], item['status'], hoursOf(item), item['note']]),
+    ).toEqual([
+      ['polkadot-dot.info', 'OPEN', 0, undefined],
+      ['shop.acme.example', 'ACCEPTED', 27, expect.any(String)],
+      ['checkmy-wallet.com', 'REJECTED', 76, expect.any(String)],
+    ]);
+    for (const { createdAt, updatedAt } of items)
+      for (const instant of [createdAt, updatedAt]) expect(Date.parse(instant)).toBeLessThan(Date.now());
+    const { disputes } = await read(first, '/v2/organization/metrics/false-positives');
+    expect(disputes).toMatchObject({ filed: 3, accepted: 1, rejected: 1, medianTimeToResolution: 27 * 3_600_000 });
+  });
+
+  it('has an accepted dispute whose asset is no longer blocked and is no threat', async () => {
+    const { verdict, asset } = (await read(first, '/v2/asset/disputes?status=ACCEPTED')).items[0];
+    expect(verdict).toMatchObject({ status: 'BLOCKED', source: 'own' });
+    const [{ url, init }] = callsIn(first.out()) as [{ url: string; init: RequestInit }];
+    const headers = { ...Object.fromEntries(init.headers as [string, string][]), 'content-type': 'application/json' };
+    const body = JSON.stringify({ content: asset.content });
+    const check = await fetch(new URL('/v2/asset/check', url), { method: 'POST', headers, body });
+    expect(await check.json()).toMatchObject({ status: 'ALLOWED', source: 'own' });
+    expect((await read(first, `/v2/organization/threats?content=${asset.content}`)).items).toEqual([]);
+  });
+
+  it('has a group of the sites of the brands', async () => {
     expect(await read(first, '/v2/organization/asset-groups')).toMatchObject({
       groups: expect.arrayContaining([expect.objectContaining({ name: 'Our own sites', assetCount: 4 })]),
     });

@@ -11,7 +11,7 @@ const shortened = (name) => (name.length > MAX_NAME ? `${name.slice(0, MAX_NAME 
  * Draws horizontal bars with their names and numbers; the height of the chart depends on the number of bars, and a
  * chart without bars is hidden.
  * @param label describes the chart for screen readers
- * @param bars arrays of name, number, name of the colour, and click handler
+ * @param bars arrays of name, number, click handler, and name of the colour; by default `first`
  */
 export const drawBars = (canvas, label, bars) => {
   const container = canvas.parentElement;
@@ -19,29 +19,21 @@ export const drawBars = (canvas, label, bars) => {
   if (bars.length === 0) return;
   container.style.height = `${bars.length * REM_PER_BAR}rem`;
   draw(canvas, label, (colour) => ({
-    type: 'bar',
-    data: {
-      labels: bars.map(([name]) => name),
-      datasets: [
-        {
-          // Zero has no bar. The bar of any other number is visible, even if the number is small.
-          data: bars.map(([, n]) => n || null),
-          minBarLength: 2,
-          barThickness: 1.6 * fontSize(),
-          backgroundColor: bars.map(([, , name]) => colour(name)),
-        },
-      ],
+    labels: bars.map(([name]) => name),
+    bars: {
+      // Zero has no bar. The bar of any other number is visible, even if the number is small.
+      data: bars.map(([, n]) => n || null),
+      minBarLength: 2,
+      barThickness: 1.6 * fontSize(),
+      backgroundColor: bars.map(([, , , name = 'first']) => colour(name)),
     },
-    options: {
-      indexAxis: 'y',
-      ...clickOptions((index) => bars[index][3]),
-      plugins: { legend: { display: false } },
-      scales: {
-        x: { display: false, beginAtZero: true },
-        y: {
-          grid: { display: false },
-          ticks: { autoSkip: false, callback: (index) => `${shortened(bars[index][0])}  ${number(bars[index][1])}` },
-        },
+    indexAxis: 'y',
+    ...clickOptions((index) => bars[index][2]),
+    scales: {
+      x: { display: false, beginAtZero: true },
+      y: {
+        grid: { display: false },
+        ticks: { autoSkip: false, callback: (index) => `${shortened(bars[index][0])}  ${number(bars[index][1])}` },
       },
     },
   }));

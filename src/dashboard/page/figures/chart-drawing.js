@@ -40,16 +40,26 @@ export const clickOptions = (actionOf) => {
   };
 };
 
+const configOf = (make) => {
+  const { labels, bars, ...options } = make(colour);
+  return {
+    type: 'bar',
+    data: { labels, datasets: [bars] },
+    options: { ...options, plugins: { legend: { display: false } } },
+  };
+};
+
 const update = ({ chart, make }) => {
-  const { data, options } = make(colour);
+  const { data, options } = configOf(make);
   chart.data = data;
   chart.options = options;
   chart.update('none');
 };
 
 /**
- * Draws or updates a chart.
- * @param make receives a function that returns a colour by name, and returns the configuration of Chart.js
+ * Draws or updates a chart of bars.
+ * @param make receives a function that returns a colour by name; returns the `labels`, the `bars` as a dataset of
+ *   Chart.js, and further options
  * @param label describes the chart for screen readers
  */
 export const draw = (canvas, label, make) => {
@@ -57,7 +67,7 @@ export const draw = (canvas, label, make) => {
   const known = drawn.get(canvas);
   if (known !== undefined) return update(Object.assign(known, { make }));
   setDefaults();
-  drawn.set(canvas, { make, chart: new Chart(canvas, make(colour)) });
+  drawn.set(canvas, { make, chart: new Chart(canvas, configOf(make)) });
 };
 
 /** Redraws all charts, because colours and sizes depend on the colour scheme and the window. */

@@ -1,6 +1,6 @@
-import { queryOf, RANGES } from '../range.js';
+import { queryOf } from '../range.js';
 import { fillTable, rightAligned } from '../table.js';
-import { fillCounts, opener } from '../records-dialog/records-dialog.js';
+import { fillCounts, openerFor } from '../records-dialog/records-dialog.js';
 import { counted as countedWords, duration, number, share } from '../words.js';
 
 export const section = document.getElementById('false-positives');
@@ -15,10 +15,11 @@ const OUTCOMES = [
   ['open', 'Open', 'disputesOpen'],
 ];
 
-/** Returns the range without the brand, because false positives are counted for the whole organization. */
-const rangeOf = (filters) => ({ ...queryOf(filters), brandSlug: undefined });
+/** The range without the brand, because false positives are counted for the whole organization. */
+const WITHOUT_BRAND = { brandSlug: undefined };
 
-export const load = (api, filters, signal) => api.get('organization/metrics/false-positives', rangeOf(filters), signal);
+export const load = (api, filters, signal) =>
+  api.get('organization/metrics/false-positives', { ...queryOf(filters), ...WITHOUT_BRAND }, signal);
 
 const threatWords = ({ counted, falsePositives, rate }) =>
   counted === 0
@@ -38,8 +39,8 @@ export const show = ({ body: { totals, byType, disputes } }, filters) => {
   const ofAll = filters.brandSlug ? ' These numbers are of the whole organization.' : '';
   section.querySelector('.summary').textContent = `${threatWords(totals)} ${disputeWords(disputes)}${ofAll}`;
   rejected.hidden = totals.falsePositives === 0 || totals.counted === 0;
-  rejected.onclick = opener('rejectedThreats', 1, 'Rejected threats', rangeOf(filters), RANGES[filters.range].name);
-  types.hidden = byType.length === 0;
+  const openerOf = openerFor(filters, WITHOUT_BRAND);
+  rejected.onclick = openerOf('rejectedThreats', 1, 'Rejected threats');
   const rows = byType.map((one) => [
     one.type,
     one.counted,
@@ -47,16 +48,13 @@ export const show = ({ body: { totals, byType, disputes } }, filters) => {
     rightAligned(share(one.rate), one.rate),
   ]);
   fillTable(types, TYPE_COLUMNS, rows, { name: 'false-positives' });
-  outcomes.hidden = disputes.filed === 0;
-  const entries = OUTCOMES.map(([key, name, metric]) => {
-    const title = `Disputes: ${name.toLowerCase()}`;
-    return [name, disputes[key], opener(metric, disputes[key], title, rangeOf(filters), RANGES[filters.range].name)];
-  });
+  const shown = disputes.filed === 0 ? [] : OUTCOMES;
+  const entries = shown.map(([key, name, metric]) => [
+    name,
+    disputes[key],
+    openerOf(metric, disputes[key], `Disputes: ${name.toLowerCase()}`),
+  ]);
   fillCounts(outcomes, OUTCOME_COLUMNS, entries, 'disputes');
 };
 
-export const nothing = {
-  totals: { counted: 0 },
-  byType: [],
-  disputes: { filed: 0, accepted: 0, rejected: 0, open: 0 },
-};
+export const nothing = { totals: { counted: 0 }, byType: [], disputes: { filed: 0 } };

@@ -1,13 +1,11 @@
 import * as brands from '../organization/brands.js';
-import * as disputes from '../organization/disputes.js';
-import * as groups from '../organization/groups.js';
+import { disputes, groups, webhooks } from '../organization/list-panels.js';
 import * as organization from '../organization/organization.js';
 import * as recent from '../organization/recent.js';
 import * as falsePositives from './false-positives.js';
 import * as overTime from './over-time.js';
 import * as takedowns from './takedowns.js';
 import * as totals from './totals.js';
-import * as webhooks from '../organization/webhooks.js';
 
 /**
  * The panels that depend on the filters, and the panels that depend only on the key. Each panel loads its own data, so
@@ -17,30 +15,22 @@ const FILTER_PANELS = [totals, overTime, takedowns, falsePositives];
 const KEY_PANELS = [organization, recent, disputes, groups, brands, webhooks];
 const PANELS = [...FILTER_PANELS, ...KEY_PANELS];
 
-/** The filters of the figures that are shown, by panel. */
-const shownFor = new Map();
-/** The response that is shown, by panel. An unchanged response is not drawn again. */
-const shownBody = new Map();
+/** What is shown, by panel: the response, and the filters as a text. */
+const shown = new Map();
 
+/** An unchanged response is not drawn again. */
 const showPanel = (panel, answer, filters, key) => {
-  if (shownFor.get(panel) === key && shownBody.get(panel) === answer.body) return;
+  const last = shown.get(panel);
+  if (last?.key === key && last.body === answer.body) return;
   panel.show(answer, filters);
-  shownFor.set(panel, key);
-  shownBody.set(panel, answer.body);
+  shown.set(panel, { key, body: answer.body });
 };
 
-/**
- * Clears a panel, which shows `nothing` or clears itself. Without this, figures for other filters could be mistaken for
- * figures for the current filters.
- */
+/** Clears a panel. Without this, figures for other filters could be mistaken for figures for the current filters. */
 const clearPanel = (panel) => {
-  if (panel.nothing === undefined) panel.clear();
-  else {
-    panel.show({ body: panel.nothing }, { range: 'all' });
-    panel.section.querySelector('.summary').textContent = 'Not available.';
-  }
-  shownFor.delete(panel);
-  shownBody.delete(panel);
+  panel.show({ body: panel.nothing }, { range: 'all' });
+  for (const section of [panel.section ?? []].flat()) section.querySelector('.summary').textContent = 'Not available.';
+  shown.delete(panel);
 };
 
 /**
@@ -55,7 +45,7 @@ export const loadFigures = async (api, filters, signal) => {
     const panel = PANELS[index];
     const key = KEY_PANELS.includes(panel) ? '' : filtersKey;
     if (status === 'fulfilled') showPanel(panel, value, filters, key);
-    else if (shownFor.get(panel) !== key) clearPanel(panel);
+    else if (shown.get(panel)?.key !== key) clearPanel(panel);
   });
   const moments = outcomes.flatMap(({ value }) => value?.asOf ?? []);
   return {

@@ -1,31 +1,34 @@
-import { queryOf } from '../range.js';
+import { dateOf, MS_PER_DAY, queryOf } from '../range.js';
 import { day, days } from '../words.js';
 
 const section = document.getElementById('newest');
 const sentence = section.querySelector('span');
 const button = section.querySelector('button');
 
+let onShow;
+
 const PATH = 'organization/metrics/timeline';
-const COUNTS = ['newThreats', 'reports', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'];
-const MS_PER_DAY = 86_400_000;
 
-const lastCounted = ({ points }) => points.findLast((point) => COUNTS.some((key) => point[key] > 0));
+const lastCounted = ({ points }, metrics) => points.findLast((point) => metrics.some(({ key }) => point[key] > 0));
 
-/** Finds the newest day with a count, first by year and then by day; undefined if nothing was ever counted. */
-export const newestDay = async (api, { brandSlug }, signal) => {
-  const year = lastCounted((await api.get(PATH, { brandSlug, interval: 'year' }, signal)).body);
+/**
+ * Finds the newest day with a count of one of these metrics, first by year and then by day; undefined if nothing was ever
+ * counted.
+ */
+export const newestDay = async (api, { brandSlug }, metrics, signal) => {
+  const year = lastCounted((await api.get(PATH, { brandSlug, interval: 'year' }, signal)).body, metrics);
   if (year === undefined) return undefined;
   const [startDate, endDate] = [year.start, year.end].map((instant) => instant.slice(0, 10));
   const { body } = await api.get(PATH, { brandSlug, interval: 'day', startDate, endDate }, signal);
-  return lastCounted(body)?.start.slice(0, 10);
+  return lastCounted(body, metrics)?.start.slice(0, 10);
 };
 
 /** Returns a range that is as long as the range of the filters and ends on the given day. */
 const daysUpTo = (lastDay, filters) => {
-  const { startDate, endDate = new Date().toISOString().slice(0, 10) } = queryOf(filters);
+  const { startDate, endDate = dateOf(Date.now()) } = queryOf(filters);
   const length = Date.parse(endDate) - Date.parse(startDate);
   const first = Math.max(0, Date.parse(lastDay) - Math.round(length / MS_PER_DAY) * MS_PER_DAY);
-  return [new Date(first).toISOString().slice(0, 10), lastDay];
+  return [dateOf(first), lastDay];
 };
 
 /** Offers to show the newest data if the chosen range has no data. */
@@ -35,10 +38,10 @@ export const offerNewest = (lastDay, filters) => {
   const [first, last] = daysUpTo(lastDay, filters);
   sentence.textContent = `The newest data is from ${day(last)}.`;
   button.textContent = `Show ${days(first, last)}`;
-  button.dataset.startDate = first;
-  button.dataset.endDate = last;
+  button.onclick = () => onShow(first, last);
 };
 
 /** @param showDays called with the first and the last date when the user accepts */
-export const startNewest = (showDays) =>
-  button.addEventListener('click', () => showDays(button.dataset.startDate, button.dataset.endDate));
+export const startNewest = (showDays) => {
+  onShow = showDays;
+};

@@ -34,8 +34,5 @@ export const show = ({ body, csv }, filters) => {
   showTrends(body);
 };
 
-export const clear = () => {
-  timeline.clear();
-  types.clear();
-  showTrends({ points: [] });
-};
+export const section = [timeline.section, types.section];
+export const nothing = { points: [] };

@@ -1,8 +1,8 @@
 import { drawBars } from './bars.js';
 import { csvOf } from '../csv.js';
-import { queryOf, RANGES } from '../range.js';
+import { queryOf } from '../range.js';
 import { fillTable, rightAligned } from '../table.js';
-import { fillCounts, opener } from '../records-dialog/records-dialog.js';
+import { fillCounts, openerFor } from '../records-dialog/records-dialog.js';
 import { counted, duration, number, share } from '../words.js';
 
 export const section = document.getElementById('takedowns');
@@ -42,13 +42,12 @@ const wordsFor = (statistics, { brandSlug }) =>
   `${outcomeWords(statistics, brandSlug ? 'last changed' : 'filed')} ${timeWords(statistics.timeToTakedown)}`;
 
 const showTimes = ({ byType, ...all }) => {
-  const rows = [{ type: 'All types', ...all }, ...byType];
+  const rows = all.count === 0 ? [] : [{ type: 'All types', ...all }, ...byType];
   const inMs = () =>
     csvOf(
       ['type', 'count', ...TIMES.map((name) => `${name}Ms`)],
       rows.map((row) => [row.type, row.count, ...TIMES.map((name) => row[name])]),
     );
-  times.hidden = all.count === 0;
   fillTable(
     times,
     ['Type', 'Completed', 'Median', '90 %', '99 %', 'Longest'],
@@ -60,23 +59,18 @@ const showTimes = ({ byType, ...all }) => {
 export const show = ({ body }, filters) => {
   const words = wordsFor(body, filters);
   section.querySelector('.summary').textContent = words;
-  const openerOf = (metric, n, name) =>
-    opener(metric, n, `Takedowns: ${name.toLowerCase()}`, queryOf(filters), RANGES[filters.range].name);
-  const bars = OUTCOMES.map(([key, name, colour, metric]) => [
+  const openerOf = openerFor(filters);
+  const shown = body.filed === 0 ? [] : OUTCOMES;
+  const bars = shown.map(([key, name, colour, metric]) => [
     name,
     body[key],
+    openerOf(metric, body[key], `Takedowns: ${name.toLowerCase()}`),
     colour,
-    body[key] > 0 ? openerOf(metric, body[key], name) : undefined,
   ]);
   const label = `Takedowns by outcome: ${words} Every number is in the table below.`;
-  drawBars(canvas, label, body.filed === 0 ? [] : bars);
-  outcomes.hidden = body.filed === 0;
-  const entries = bars.map(([name, n, , onOpen]) => [name, n, onOpen]);
-  fillCounts(outcomes, OUTCOME_COLUMNS, entries, 'takedowns');
+  drawBars(canvas, label, bars);
+  fillCounts(outcomes, OUTCOME_COLUMNS, bars, 'takedowns');
   showTimes(body.timeToTakedown);
 };
 
-export const nothing = {
-  filed: 0,
-  timeToTakedown: { count: 0, median: null, p90: null, p99: null, longest: null, byType: [] },
-};
+export const nothing = { filed: 0, timeToTakedown: { count: 0, byType: [] } };

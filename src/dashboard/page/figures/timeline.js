@@ -1,9 +1,10 @@
 import { draw, fontSize, clickOptions } from './chart-drawing.js';
 import { fillTable } from '../table.js';
 import { countButton, opener } from '../records-dialog/records-dialog.js';
+import { METRICS } from './totals.js';
 import { compact, number, pointName } from '../words.js';
 
-const section = document.getElementById('timeline');
+export const section = document.getElementById('timeline');
 const table = section.querySelector('details');
 
 /**
@@ -11,23 +12,15 @@ const table = section.querySelector('details');
  * thousands of threats.
  */
 const DRAWN = [
-  ['newThreats', 'New threats', 'first', 6],
-  ['reports', 'Reports', 'third', 3],
-  ['threatsWatchlisted', 'Watchlisted', 'second', 3],
-].map(([key, name, colour, ticks]) => ({
-  key,
-  name,
-  colour,
-  ticks,
-  part: section.querySelector(`[data-series=${key}]`),
-}));
-const COLUMNS = [
-  ['newThreats', 'New threats'],
-  ['threatsWatchlisted', 'Watchlisted'],
-  ['reports', 'Reports'],
-  ['takedownsFiled', 'Takedowns filed'],
-  ['takedownsCompleted', 'Takedowns completed'],
+  { key: 'newThreats', name: 'New threats', colour: 'first', ticks: 6 },
+  { key: 'reports', name: 'Reports', colour: 'third', ticks: 3 },
+  { key: 'threatsWatchlisted', name: 'Watchlisted', colour: 'second', ticks: 3 },
 ];
+const partOf = ({ key }) => section.querySelector(`[data-series=${key}]`);
+const COLUMNS = ['newThreats', 'threatsWatchlisted', 'reports', 'takedownsFiled', 'takedownsCompleted'].map((key) => {
+  const { name, short = name } = METRICS.find((metric) => metric.key === key);
+  return [key, short];
+});
 
 /** Returns the width available to charts in px, even while no chart is shown. */
 export const width = () => section.querySelector('.summary').clientWidth;
@@ -61,22 +54,16 @@ const openerOf = ([key, name], point, label, { brandSlug }) =>
   opener(key, point[key], name, { startDate: point.start, endDate: point.end, brandSlug }, label);
 
 const drawSeries = (series, isLowest, body, labels, filters) => {
-  const { key, name, colour, ticks, part } = series;
+  const { key, name, colour, ticks } = series;
   const label = `Over time. ${wordsFor(series, body)} Every number is in the table below.`;
-  draw(part.querySelector('canvas'), label, (colourOf) => ({
-    type: 'bar',
-    data: {
-      labels,
-      datasets: [{ label: name, data: body.points.map((point) => point[key]), backgroundColor: colourOf(colour) }],
-    },
-    options: {
-      interaction: { mode: 'index', intersect: false },
-      ...clickOptions((index) => openerOf([key, name], body.points[index], labels[index], filters)),
-      plugins: { legend: { display: false } },
-      // Room for labels at the edges would make the bars of the lowest chart narrower than those above.
-      layout: { autoPadding: false, padding: { top: 8, right: 4 } },
-      scales: scalesFor(ticks, isLowest),
-    },
+  draw(partOf(series).querySelector('canvas'), label, (colourOf) => ({
+    labels,
+    bars: { label: name, data: body.points.map((point) => point[key]), backgroundColor: colourOf(colour) },
+    interaction: { mode: 'index', intersect: false },
+    ...clickOptions((index) => openerOf([key, name], body.points[index], labels[index], filters)),
+    // Room for labels at the edges would make the bars of the lowest chart narrower than those above.
+    layout: { autoPadding: false, padding: { top: 8, right: 4 } },
+    scales: scalesFor(ticks, isLowest),
   }));
 };
 
@@ -88,7 +75,7 @@ export const show = (body, csv, filters) => {
   const { points, interval } = body;
   const labels = points.map((point) => pointName(interval, point));
   const shown = DRAWN.filter(({ key }) => sumOf(points, key) > 0);
-  for (const series of DRAWN) series.part.hidden = !shown.includes(series);
+  for (const series of DRAWN) partOf(series).hidden = !shown.includes(series);
   for (const series of shown) drawSeries(series, series === shown.at(-1), body, labels, filters);
   section.querySelector('.summary').textContent = summaryOf(body);
   const cell = ([key, name], point, label) =>
@@ -97,11 +84,6 @@ export const show = (body, csv, filters) => {
     labels[index],
     ...COLUMNS.map((column) => cell(column, point, labels[index])),
   ]);
-  table.hidden = COLUMNS.every(([key]) => sumOf(points, key) === 0);
   fillTable(table, ['Time', ...COLUMNS.map(([, name]) => name)], rows, { name: 'over-time', text: csv });
-};
-
-export const clear = () => {
-  show({ points: [] }, undefined, {});
-  section.querySelector('.summary').textContent = 'Not available.';
+  if (COLUMNS.every(([key]) => sumOf(points, key) === 0)) table.hidden = true;
 };

@@ -2,18 +2,22 @@ import { draw } from './chart-drawing.js';
 import { newestDay, offerNewest } from './newest.js';
 import { RANGES, queryOf } from '../range.js';
 import { element } from '../table.js';
-import { countButton, openRestated, opener } from '../records-dialog/records-dialog.js';
+import { countButton, openRestated, openerFor } from '../records-dialog/records-dialog.js';
 import { change, number, pointName, time } from '../words.js';
 
 /** What a rise and a fall mean: `good`, `attention` or `plain`. */
 const [THREATENING, WORK, SUCCESS] = ['attention plain', 'plain plain', 'good attention'];
-/** The metrics, with notes on what is counted in a range (`inRange`) and for a brand (`ofBrand`). */
-const METRICS = [
-  { key: 'newThreats', name: 'New threats blocked', meanings: THREATENING },
-  { key: 'reports', name: 'Reports filed', meanings: THREATENING },
+/**
+ * The metrics, with a `short` name for tables if it differs, and notes on what is counted in a range (`inRange`) and for a
+ * brand (`ofBrand`).
+ */
+export const METRICS = [
+  { key: 'newThreats', name: 'New threats blocked', short: 'New threats', meanings: THREATENING },
+  { key: 'reports', name: 'Reports filed', short: 'Reports', meanings: THREATENING },
   {
     key: 'threatsWatchlisted',
     name: 'Threats on the watchlist',
+    short: 'Watchlisted',
     meanings: THREATENING,
     ofBrand: 'not counted by brand',
   },
@@ -26,7 +30,7 @@ const METRICS = [
     ofBrand: 'last changed in this range',
   },
 ];
-const section = document.getElementById('totals');
+export const section = document.getElementById('totals');
 
 const restated = document.getElementById('restated');
 
@@ -43,7 +47,7 @@ export const load = async (api, filters, signal) => {
   if (filters.range === 'all') return api.get('organization/metrics', queryOf(filters), signal);
   const answer = await api.get('organization/metrics/comparison', { ...queryOf(filters), with: 'previous' }, signal);
   if (!isEmpty(answer.body)) return answer;
-  return { ...answer, body: { ...answer.body, newest: await newestDay(api, filters, signal) } };
+  return { ...answer, body: { ...answer.body, newest: await newestDay(api, filters, METRICS, signal) } };
 };
 
 const wordsFor = (body, { range, brandSlug, knownAt }) => {
@@ -64,37 +68,32 @@ const changeOf = (difference, ratio, meanings) => {
   if (difference === 0) return element('dd', 'no change', { class: 'change quiet' });
   const { isRise, signs, words } = change(difference, ratio);
   const meaning = meanings.split(' ')[isRise ? 0 : 1];
-  const item = element('dd', '', { class: `change ${meaning}` });
   const spoken = meaning === 'plain' ? words : `${words}, ${meaning === 'good' ? 'which is good' : 'needs attention'}`;
-  item.append(element('span', signs, { 'aria-hidden': 'true' }), element('span', spoken, { class: 'unseen' }));
-  return item;
+  const parts = [element('span', signs, { 'aria-hidden': 'true' }), element('span', spoken, { class: 'unseen' })];
+  return element('dd', parts, { class: `change ${meaning}` });
 };
 
 /** The canvases are kept, so that a chart is updated instead of drawn again. */
 const trends = new Map(
   METRICS.map(({ key, name }) => {
-    const part = element('dd', '', { class: 'chart trend', hidden: '' });
-    part.append(element('canvas', '', { role: 'img', 'aria-label': `Trend: ${name}` }));
-    return [key, part];
+    const canvas = element('canvas', [], { role: 'img', 'aria-label': `Trend: ${name}` });
+    return [key, element('dd', canvas, { class: 'chart trend', hidden: '' })];
   }),
 );
 
 const itemOf = ({ key, name, meanings, inRange, ofBrand }, body, filters) => {
   const { range, brandSlug } = filters;
-  const item = element('div', '', { class: 'card', 'data-metric': key });
-  const figure = element('dd', '', { class: 'figure' });
   const n = countsOf(body)[key];
   // The lists have only the present records.
-  const onOpen = body.then === undefined ? opener(key, n, name, queryOf(filters), RANGES[range].name) : undefined;
-  figure.append(countButton(n, name, onOpen) ?? number(n));
-  item.append(element('dt', name), figure);
-  if (body.then !== undefined) item.append(changeOf(body.difference.metrics[key], undefined, meanings));
-  else if (body.difference !== undefined) item.append(changeOf(body.difference[key], body.ratio[key], meanings));
+  const onOpen = body.then === undefined ? openerFor(filters)(key, n, name) : undefined;
+  const parts = [element('dt', name), element('dd', countButton(n, name, onOpen) ?? number(n), { class: 'figure' })];
+  if (body.then !== undefined) parts.push(changeOf(body.difference.metrics[key], undefined, meanings));
+  else if (body.difference !== undefined) parts.push(changeOf(body.difference[key], body.ratio[key], meanings));
   const note = brandSlug ? ofBrand : range !== 'all' && inRange;
-  if (note) item.append(element('dd', note, { class: 'note quiet' }));
-  if (body.then === undefined) item.append(trends.get(key));
-  else item.append(element('dd', `${number(body.now.metrics[key])} now`, { class: 'note quiet' }));
-  return item;
+  if (note) parts.push(element('dd', note, { class: 'note quiet' }));
+  if (body.then === undefined) parts.push(trends.get(key));
+  else parts.push(element('dd', `${number(body.now.metrics[key])} now`, { class: 'note quiet' }));
+  return element('div', parts, { class: 'card', 'data-metric': key });
 };
 
 /** Draws the trend of each total from the timeline of the same range. A trend of zeros is hidden. */
@@ -104,17 +103,11 @@ export const showTrends = ({ points, interval }) => {
     part.hidden = points.length < 2 || points.every((point) => point[key] === 0);
     if (part.hidden) continue;
     draw(part.firstChild, `Trend: ${name} per ${interval}. Every number is in the table over time.`, (colour) => ({
-      type: 'bar',
-      data: {
-        labels: points.map((point) => pointName(interval, point)),
-        datasets: [{ data: points.map((point) => point[key]), backgroundColor: colour('first') }],
-      },
-      options: {
-        interaction: { mode: 'index', intersect: false },
-        layout: { autoPadding: false, padding: 2 },
-        plugins: { legend: { display: false } },
-        scales: { x: { display: false }, y: { display: false, beginAtZero: true } },
-      },
+      labels: points.map((point) => pointName(interval, point)),
+      bars: { data: points.map((point) => point[key]), backgroundColor: colour('first') },
+      interaction: { mode: 'index', intersect: false },
+      layout: { autoPadding: false, padding: 2 },
+      scales: { x: { display: false }, y: { display: false, beginAtZero: true } },
     }));
   }
 };
@@ -124,13 +117,8 @@ export const show = ({ body }, filters) => {
   offerNewest(body.newest, filters);
   restated.hidden = body.then === undefined;
   restated.onclick = () => openRestated({ ...queryOf(filters), from: filters.knownAt }, RANGES[filters.range].name);
-  section.querySelector('dl').replaceChildren(...METRICS.map((metric) => itemOf(metric, body, filters)));
+  const known = METRICS.filter(({ key }) => countsOf(body)[key] !== undefined);
+  section.querySelector('dl').replaceChildren(...known.map((metric) => itemOf(metric, body, filters)));
 };
 
-export const clear = () => {
-  section.querySelector('.summary').textContent = 'Not available.';
-  offerNewest();
-  restated.hidden = true;
-  showTrends({ points: [] });
-  section.querySelector('dl').replaceChildren();
-};
+export const nothing = { metrics: {} };

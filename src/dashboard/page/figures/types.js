@@ -1,9 +1,8 @@
 import { drawBars } from './bars.js';
-import { queryOf, RANGES } from '../range.js';
-import { fillCounts, opener } from '../records-dialog/records-dialog.js';
+import { fillCounts, openerFor } from '../records-dialog/records-dialog.js';
 import { number, share } from '../words.js';
 
-const section = document.getElementById('types');
+export const section = document.getElementById('types');
 const canvas = section.querySelector('canvas');
 const table = section.querySelector('details');
 /** Maximum number of bars in the chart. The table has all types. */
@@ -29,20 +28,10 @@ const wordsFor = (counts) => {
 
 export const show = ({ points }, filters) => {
   const counts = countsOf(points);
-  const openerOf = (type, n) => {
-    const query = { ...queryOf(filters), assetType: type };
-    return opener('newThreats', n, `New threats of type ${type}`, query, RANGES[filters.range].name);
-  };
+  const openerOf = (type, n) => openerFor(filters, { assetType: type })('newThreats', n, `New threats of type ${type}`);
   const words = wordsFor(counts);
   section.querySelector('.summary').textContent = words;
-  const bars = counts.slice(0, MAX_BARS).map(([type, n]) => [type, n, 'first', openerOf(type, n)]);
-  drawBars(canvas, `Blocked threats by type: ${words} Every number is in the table below.`, bars);
-  table.hidden = counts.length === 0;
-  const entries = counts.map(([type, n]) => [type, n, openerOf(type, n)]);
-  fillCounts(table, COLUMNS, entries, 'blocked-by-type');
-};
-
-export const clear = () => {
-  show({ points: [] }, {});
-  section.querySelector('.summary').textContent = 'Not available.';
+  const bars = counts.map(([type, n]) => [type, n, openerOf(type, n)]);
+  drawBars(canvas, `Blocked threats by type: ${words} Every number is in the table below.`, bars.slice(0, MAX_BARS));
+  fillCounts(table, COLUMNS, bars, 'blocked-by-type');
 };

@@ -23,8 +23,4 @@ export const show = ({ body: { brands } }, { brandSlug: chosen = '' }) => {
   if (choice.value !== chosen) choice.dispatchEvent(new Event('change', { bubbles: true }));
 };
 
-export const clear = () => {
-  listed = '';
-  choice.replaceChildren();
-  section.hidden = true;
-};
+export const nothing = { brands: [] };

@@ -9,6 +9,4 @@ export const show = ({ body: { slug, key } }) => {
   heading.title = key.expiresAt === undefined ? '' : `The key expires on ${day(key.expiresAt)}`;
 };
 
-export const clear = () => {
-  heading.textContent = '';
-};
+export const nothing = { slug: '', key: {} };

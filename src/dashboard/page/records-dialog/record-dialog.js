@@ -1,31 +1,24 @@
 import { COLUMNS as SOURCE_COLUMNS, sourceCells, verdictParts } from '../check.js';
-import { sentenceOfFailure } from '../failure.js';
 import { element, fillTable, recordLink } from '../table.js';
-import { counted, spoken, time } from '../words.js';
+import { counted, failureWords, spoken, time, when } from '../words.js';
 import { pathOf } from './record-lists.js';
+import { requestDialog } from './request-dialog.js';
 
 const dialog = document.getElementById('record-dialog');
-const [title, problem, content] = ['h2', '[role=alert]', '.content'].map((each) => dialog.querySelector(each));
+const [title, content] = ['h2', '.content'].map((each) => dialog.querySelector(each));
 /** Maximum number of assets of a group, and of attempts of a webhook, that are shown. */
 const MAX_ROWS = 100;
 
 let apiNow;
-let onFailure;
-let aborter;
 
 /** Creates a part with a title and a table, or a sentence if there are no rows. */
 const tablePart = (name, columns, rows, empty) => {
-  const part = element('section', '');
-  part.append(element('h3', name));
-  if (rows.length === 0) part.append(element('p', empty, { class: 'quiet' }));
-  else {
-    part.append(element('div', '', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': name }));
-    fillTable(part, columns, rows);
-  }
+  const region = { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': name };
+  const shown = rows.length === 0 ? element('p', empty, { class: 'quiet' }) : element('div', [], region);
+  const part = element('section', [element('h3', name), shown]);
+  if (rows.length > 0) fillTable(part, columns, rows);
   return part;
 };
-
-const when = (iso) => (iso === undefined ? undefined : time(iso));
 
 /** The fields that a record may have: the name, and a function that returns its text; undefined if it is absent. */
 const FIELDS = [
@@ -38,7 +31,7 @@ const FIELDS = [
   ['Delivers', ({ types, url }) => url && (types?.join(', ') ?? 'all kinds of records')],
   ['Why it is disabled', ({ disabledReason }) => disabledReason],
   ['Still to be sent', ({ behind }) => behind !== undefined && counted(behind, 'record')],
-  ['Last failure', ({ lastFailure }) => lastFailure && `${time(lastFailure.at)}: ${lastFailure.error}`],
+  ['Last failure', ({ lastFailure }) => failureWords(lastFailure)],
   ['Assets', ({ assetCount }) => assetCount !== undefined && String(assetCount)],
   ['Created', ({ createdAt }) => when(createdAt)],
   ['Changed', ({ updatedAt }) => when(updatedAt)],
@@ -46,12 +39,9 @@ const FIELDS = [
 ];
 
 const fieldsPart = (record) => {
-  const list = element('dl', '', { class: 'fields-of-record' });
-  for (const [name, textOf] of FIELDS) {
-    const text = textOf(record);
-    if (text) list.append(element('dt', name), element('dd', text));
-  }
-  return list;
+  const fields = FIELDS.map(([name, textOf]) => [name, textOf(record)]).filter(([, text]) => text);
+  const parts = fields.flatMap(([name, text]) => [element('dt', name), element('dd', text)]);
+  return element('dl', parts, { class: 'fields-of-record' });
 };
 
 const since = ({ seenSince, watchedSince }) =>
@@ -62,8 +52,8 @@ const assetParts = async (asset, signal) => {
   const [check, history] = await Promise.all(
     ['check', 'history'].map((route) => apiNow().post(`asset/${route}`, { content: asset }, signal)),
   );
-  const verdict = element('section', '', { class: 'verdict' });
-  verdict.append(element('h3', 'Present verdict'), ...verdictParts(check));
+  const parts = [element('h3', 'Present verdict'), ...verdictParts(check)];
+  const verdict = element('section', parts, { class: 'verdict' });
   if (check.code !== undefined) return [verdict];
   const firstSeen = new Map(history.lists.map((list) => [list.source, since(list)]));
   const past = history.statuses.map((one) => [time(one.from), spoken(one.status), one.match, one.brands.join(', ')]);
@@ -114,41 +104,34 @@ const webhookParts = async (_list, id, signal) => {
   };
   const [webhook, attempts] = await read();
   const button = element('button', 'Send a test', { type: 'button' });
-  const result = element('p', '', { role: 'status' });
+  const result = element('p', [], { role: 'status' });
   button.onclick = async () => {
     result.textContent = 'Sending …';
-    await attempt(signal, async () => {
+    const isSent = await requests.attempt(async () => {
       const { error, ms } = await apiNow().post(`${path}/test`, {}, signal);
       result.textContent =
         error === undefined ? `✓ The endpoint answered in ${ms} ms.` : `✕ The test failed: ${error}.`;
       content.lastChild.replaceWith((await read())[1]);
     });
-    if (problem.textContent !== '') result.textContent = '';
+    if (!isSent) result.textContent = '';
   };
   return [webhook.description ?? new URL(webhook.url).host, [fieldsPart(webhook), button, result, attempts]];
 };
 
+const RECORDS = ['threats', 'takedowns', 'reports', 'verdicts', 'disputes'];
 const KINDS = {
-  threats: recordParts,
-  takedowns: recordParts,
-  reports: recordParts,
-  verdicts: recordParts,
-  disputes: recordParts,
+  ...Object.fromEntries(RECORDS.map((list) => [list, recordParts])),
   groups: groupParts,
   webhooks: webhookParts,
   asset: async (_list, asset, signal) => [asset, await assetParts(asset, signal)],
 };
 
-const attempt = async (signal, work) => {
-  problem.textContent = '';
-  try {
-    await work();
-  } catch (failure) {
-    if (signal.aborted) return;
-    problem.textContent = sentenceOfFailure(failure);
-    if (onFailure(failure)) dialog.close();
-  }
-};
+const requests = requestDialog(dialog, () => {
+  content.replaceChildren();
+  title.textContent = '';
+  if (readFragment() !== undefined) history.replaceState(null, '', location.pathname + location.search);
+});
+export const { clear } = requests;
 
 /** Returns the kind and the id that the fragment of the address names; undefined if it names no record. */
 const readFragment = () => {
@@ -159,14 +142,12 @@ const readFragment = () => {
 /** Shows the record that the fragment of the address names, so that a link to a record can be sent to a colleague. */
 export const openFromAddress = () => {
   const named = readFragment();
-  if (named === undefined || apiNow() === undefined) return dialog.open && dialog.close();
+  if (named === undefined || apiNow() === undefined) return clear();
   const [kind, id] = named;
-  aborter?.abort();
-  const { signal } = (aborter = new AbortController());
   title.textContent = id;
   content.replaceChildren();
-  if (!dialog.open) dialog.showModal();
-  return attempt(signal, async () => {
+  requests.show();
+  return requests.begin(async (signal) => {
     const [name, parts] = await KINDS[kind](kind, id, signal);
     if (signal.aborted) return;
     title.textContent = name;
@@ -176,17 +157,7 @@ export const openFromAddress = () => {
 
 /** @param failed called with each failure; returns whether the key is no longer accepted */
 export const startRecordDialog = (api, failed) => {
-  [apiNow, onFailure] = [api, failed];
+  apiNow = api;
+  requests.start(failed);
   addEventListener('hashchange', openFromAddress);
-  dialog.querySelector('.close').addEventListener('click', () => dialog.close());
-  dialog.addEventListener('close', () => {
-    aborter?.abort();
-    content.replaceChildren();
-    title.textContent = problem.textContent = '';
-    if (readFragment() !== undefined) history.replaceState(null, '', location.pathname + location.search);
-    if (document.activeElement === document.body) document.getElementById('main').focus();
-  });
 };
-
-/** Removes the record, because the user of the next key must not see it. */
-export const clear = () => dialog.open && dialog.close();

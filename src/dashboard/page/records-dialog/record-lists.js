@@ -1,6 +1,8 @@
 import { recordLink } from '../table.js';
 import { spoken } from '../words.js';
 
+const OPEN_TAKEDOWNS = ['TODO', 'IN_PROGRESS', 'PENDING_RETRACTION', 'RETRACTION_SENT'];
+
 /** The records that each metric of an organization counts: the list that has the records, and the counted statuses. */
 const ORGANIZATION_RECORDS = {
   newThreats: ['threats', ['BLOCKED', 'APPROVED', 'AUTO_APPROVED']],
@@ -10,7 +12,7 @@ const ORGANIZATION_RECORDS = {
   rejectedThreats: ['threats', ['REJECTED']],
   takedownsFiled: ['takedowns'],
   takedownsCompleted: ['takedowns', ['COMPLETED']],
-  takedownsOpen: ['takedowns', ['TODO', 'IN_PROGRESS', 'PENDING_RETRACTION', 'RETRACTION_SENT']],
+  takedownsOpen: ['takedowns', OPEN_TAKEDOWNS],
   takedownsCanceled: ['takedowns', ['CANCELED']],
   takedownsRetracted: ['takedowns', ['RETRACTED']],
   disputesFiled: ['disputes'],
@@ -25,11 +27,7 @@ const ORGANIZATION_RECORDS = {
  */
 const BRAND_RECORDS = { newThreats: ['verdicts', ['BLOCKED']], threatsWatchlisted: undefined };
 
-const TAKEDOWN_STATUSES = [
-  ...ORGANIZATION_RECORDS.takedownsOpen[1],
-  ...['takedownsCompleted', 'takedownsCanceled', 'takedownsRetracted'].flatMap((key) => ORGANIZATION_RECORDS[key][1]),
-];
-
+const TAKEDOWN_STATUSES = [...OPEN_TAKEDOWNS, 'COMPLETED', 'CANCELED', 'RETRACTED'];
 const THREAT_STATUSES = ['BLOCKED', 'APPROVED', 'AUTO_APPROVED', 'WATCHLISTED', 'REJECTED', 'PENDING'];
 const DISPUTE_STATUSES = ['OPEN', 'ACCEPTED', 'REJECTED'];
 /** The statuses to choose from if a metric counts all records of a list. */

@@ -1,13 +1,12 @@
 import { save } from '../csv.js';
-import { sentenceOfFailure } from '../failure.js';
-import { element, fillTable, tableCsv } from '../table.js';
+import { queryOf, RANGES } from '../range.js';
+import { cellsOf, element, fillTable, tableCsv } from '../table.js';
 import { COLUMNS, listOf, matcherOf } from './record-lists.js';
+import { requestDialog } from './request-dialog.js';
 import { number, spoken, time } from '../words.js';
 
 const dialog = document.getElementById('records-dialog');
-const [title, summary, form, problem] = ['h2', '.summary', 'form', '[role=alert]'].map((each) =>
-  dialog.querySelector(each),
-);
+const [title, summary, form] = ['h2', '.summary', 'form'].map((each) => dialog.querySelector(each));
 const [table, scroll, more, saveButton, announcement] = ['.table', '.scroll', '.more', '.csv', '[role=status]'].map(
   (each) => dialog.querySelector(each),
 );
@@ -22,12 +21,10 @@ const MAX_ROWS = 4_000;
 const CSV_TIMEOUT_MS = 600_000;
 
 let apiNow;
-let onFailure;
 /** The query of the dialog: the list, its statuses, the range and brand of the metric, and the total, if known. */
 let request;
 let items = [];
 let nextCursor;
-let aborter;
 /** The records of a search; undefined unless the list is searched. */
 let found;
 
@@ -61,38 +58,24 @@ const listWords = (isCut) => {
   return `${number(items.length)}${total} shown${rest}, newest first.`;
 };
 
-/** Returns the names of the columns, and the cells of each record. */
-const tableOf = (records) => {
-  const columns = COLUMNS[request.list];
-  return [columns.map(([name]) => name), records.map((item) => columns.map(([, cell]) => cell(item)))];
-};
+const tableOf = (records) => cellsOf(COLUMNS[request.list], records);
 
 const show = (asOf) => {
   const rows = found ?? items;
   const isCut = nextCursor !== undefined && items.length >= MAX_ROWS;
   addTypes(items.flatMap(({ asset }) => asset?.type ?? []));
   fillTable(table, ...tableOf(rows));
-  table.hidden = rows.length === 0;
   more.hidden = found !== undefined || nextCursor === undefined || isCut;
   const brand = request.query.brandSlug ? `, brand ${request.query.brandSlug}` : '';
   const words = found === undefined ? listWords(isCut) : searchWords();
   announcement.textContent = summary.textContent = `${words} Range: ${request.range}${brand}. As of ${time(asOf)}.`;
 };
 
-/**
- * Runs `work`. If `work` fails, shows the failure, unless the dialog has been closed or has started another request.
- */
-const attempt = async (work) => {
-  const { signal } = aborter;
-  problem.textContent = '';
-  try {
-    await work(signal);
-  } catch (failure) {
-    if (signal.aborted) return;
-    problem.textContent = sentenceOfFailure(failure);
-    if (onFailure(failure)) close();
-  }
-};
+const requests = requestDialog(dialog, () => {
+  items = [];
+  scroll.replaceChildren();
+});
+export const { clear } = requests;
 
 /** Loads the next page. @returns the as-of instant */
 const loadRows = async (limit, signal) => {
@@ -103,16 +86,13 @@ const loadRows = async (limit, signal) => {
   return asOf;
 };
 
-const loadPage = () => {
-  aborter?.abort();
-  aborter = new AbortController();
-  return attempt(async (signal) => {
+const loadPage = () =>
+  requests.begin(async (signal) => {
     const row = items.length;
     show(await loadRows(ROWS_A_PAGE, signal));
     // The focus moves to the new rows, because the button that loaded them may be hidden now.
     if (row > 0) scroll.focus();
   });
-};
 
 /** Returns the records of a whole asset; none if the text is only a part of an asset. Reports have no asset. */
 const exact = async (text, signal) => {
@@ -130,10 +110,8 @@ const exact = async (text, signal) => {
  * Searches by the whole asset in all records, which the API can do, and by a part in the newest records, which are
  * loaded for that.
  */
-const search = (text) => {
-  aborter?.abort();
-  aborter = new AbortController();
-  return attempt(async (signal) => {
+const search = (text) =>
+  requests.begin(async (signal) => {
     summary.textContent = 'Searching …';
     const whole = await exact(text, signal);
     let asOf;
@@ -143,7 +121,6 @@ const search = (text) => {
     found = [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
     show(asOf);
   });
-};
 
 const load = () => {
   items = [];
@@ -151,8 +128,6 @@ const load = () => {
   const text = content.value.trim();
   return text === '' ? loadPage() : search(text);
 };
-
-const close = () => dialog.close();
 
 /** Shows the records that a metric counts. @param query range and brand of the metric @param range name of the range */
 const open = (metric, name, query, range, total) => {
@@ -171,16 +146,17 @@ const open = (metric, name, query, range, total) => {
   title.textContent = name;
   summary.textContent = 'Loading …';
   table.hidden = more.hidden = true;
-  dialog.showModal();
+  requests.show();
   void load();
 };
 
-/** Whether the records that a metric counts can be listed. */
-const isListed = (metric, n, { brandSlug }) => n > 0 && listOf(metric, brandSlug) !== undefined;
-
 /** Returns a function that shows the counted records; undefined if there are no records to show. */
 export const opener = (metric, n, name, query, range) =>
-  isListed(metric, n, query) ? () => open(metric, name, query, range, n) : undefined;
+  n > 0 && listOf(metric, query.brandSlug) ? () => open(metric, name, query, range, n) : undefined;
+
+/** Returns `opener` for the range and the brand of the filters, or for the query with `more`. */
+export const openerFor = (filters, more) => (metric, n, name) =>
+  opener(metric, n, name, { ...queryOf(filters), ...more }, RANGES[filters.range].name);
 
 /** Shows the records that count otherwise now than at the instant `from` of the query. */
 export const openRestated = (query, range) => open('restated', 'Records that changed', query, range);
@@ -206,7 +182,7 @@ export const countButton = (n, name, onOpen) => {
   return button;
 };
 
-/** Fills a table of counts. @param entries arrays of a name, a number and the opener of its records */
+/** Fills a table of counts. @param entries arrays of a name, a number and the opener of its records, as in `drawBars` */
 export const fillCounts = (part, columns, entries, name) => {
   const rows = entries.map(([label, n, onOpen]) => [label, countButton(n, label, onOpen) ?? n]);
   fillTable(part, columns, rows, { name });
@@ -214,7 +190,8 @@ export const fillCounts = (part, columns, entries, name) => {
 
 /** @param failed called with each failure; returns whether the key is no longer accepted */
 export const startRecordsDialog = (api, failed) => {
-  [apiNow, onFailure] = [api, failed];
+  apiNow = api;
+  requests.start(failed);
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     void load();
@@ -222,9 +199,8 @@ export const startRecordsDialog = (api, failed) => {
   status.addEventListener('change', load);
   assetType.addEventListener('change', load);
   more.addEventListener('click', loadPage);
-  dialog.querySelector('.close').addEventListener('click', close);
   saveButton.addEventListener('click', () =>
-    attempt(async () => {
+    requests.attempt(async () => {
       announcement.textContent = 'Preparing CSV';
       save(
         request.list,
@@ -235,16 +211,4 @@ export const startRecordsDialog = (api, failed) => {
       announcement.textContent = 'The CSV has been saved';
     }),
   );
-  dialog.addEventListener('close', () => {
-    aborter?.abort();
-    items = [];
-    scroll.replaceChildren();
-    // The element that opened the dialog may have been replaced while the dialog was open.
-    if (document.activeElement === document.body) document.getElementById('main').focus();
-  });
-};
-
-/** Removes all records, because the user of the next key must not see them. */
-export const clear = () => {
-  if (dialog.open) close();
 };

@@ -1,0 +1,102 @@
+import { cellsOf, fillTable, recordLink } from '../table.js';
+import { counted, day, failureWords, number, spoken, when } from '../words.js';
+
+/** The panels that show a list of the API as a sentence and a table: disputes, asset groups and webhooks. */
+
+/**
+ * @param name the id of the section
+ * @param key the name of the list in the response
+ * @param wordsFor returns the sentence for a list and its response
+ * @param order returns the list in the order in which it is shown
+ * @param saved as in `fillTable`; absent if the panel has no CSV
+ */
+const listPanel = ({ name, path, query = {}, key, wordsFor, columns, order = (items) => items, saved }) => {
+  const section = document.getElementById(name);
+  return {
+    section,
+    nothing: { [key]: [] },
+    load: (api, _filters, signal) => api.get(path, query, signal),
+    show: ({ body }) => {
+      section.querySelector('.summary').textContent = wordsFor(body[key], body);
+      fillTable(section.querySelector('.table'), ...cellsOf(columns, order(body[key])), saved);
+    },
+  };
+};
+
+/** Maximum number of disputes that are shown. The list of disputes has all. */
+const MAX_DISPUTES = 20;
+const isOpen = ({ status }) => Number(status === 'OPEN');
+
+export const disputes = listPanel({
+  name: 'disputes',
+  path: 'asset/disputes',
+  query: { limit: MAX_DISPUTES },
+  key: 'items',
+  wordsFor: (items, { nextCursor }) => {
+    if (items.length === 0)
+      return 'There are no disputes yet. If an asset is blocked wrongly, check it above and select “Dispute this verdict”.';
+    const open = items.filter(isOpen).length;
+    const older = nextCursor === undefined ? '' : ' Older disputes are in the list “Disputes” above.';
+    return `${counted(items.length, 'dispute')}, ${open} of them open, which come first.${older}`;
+  },
+  columns: [
+    ['Asset', ({ id, asset }) => recordLink('disputes', id, asset.content)],
+    ['State', ({ status }) => spoken(status)],
+    // Absent if the asset is still blocked, and also while a source gives no answer.
+    ['Verdict now', ({ verdictNow }) => (verdictNow === undefined ? 'No change known' : spoken(verdictNow.status))],
+    ['Reason', ({ reason }) => reason],
+    ['Note', ({ note }) => note],
+    ['Filed', ({ createdAt }) => day(createdAt)],
+    ['Changed', ({ updatedAt }) => day(updatedAt)],
+  ],
+  order: (items) => items.toSorted((one, other) => isOpen(other) - isOpen(one)),
+});
+
+/** Maximum number of groups that are shown. The CSV has all groups. */
+const MAX_GROUPS = 100;
+
+export const groups = listPanel({
+  name: 'groups',
+  path: 'organization/asset-groups',
+  key: 'groups',
+  wordsFor: (items) => {
+    if (items.length === 0)
+      return 'There are no asset groups yet. A group names assets of your own, such as your shops; it is created through the API.';
+    const assets = items.reduce((sum, { assetCount }) => sum + assetCount, 0);
+    const shown = items.length > MAX_GROUPS ? ` The ${MAX_GROUPS} largest are shown; the CSV contains all groups.` : '';
+    return `${counted(assets, 'asset')} in ${counted(items.length, 'group')}.${shown}`;
+  },
+  columns: [
+    ['Group', ({ id, name }) => recordLink('groups', id, name)],
+    ['Assets', ({ assetCount }) => assetCount],
+  ],
+  order: (items) => items.toSorted((a, b) => b.assetCount - a.assetCount),
+  saved: { name: 'asset-groups', shown: MAX_GROUPS },
+});
+
+/** The service counts the backlog of a webhook only up to this number. */
+const MAX_BEHIND = 10_000;
+
+export const webhooks = listPanel({
+  name: 'webhooks',
+  path: 'organization/webhooks',
+  key: 'webhooks',
+  wordsFor: (items) => {
+    if (items.length === 0)
+      return 'There are no webhooks yet. A webhook sends each change to a system of yours; it is created through the API.';
+    const notActive = items.filter(({ state }) => state !== 'ACTIVE').length;
+    return `${counted(items.length, 'webhook')}, ${notActive === 0 ? 'all active' : `${number(notActive)} failing or disabled`}.`;
+  },
+  columns: [
+    [
+      'Webhook',
+      ({ id, url, description }) => recordLink('webhooks', id, description ?? `${new URL(url).host} (${id})`),
+    ],
+    ['State', ({ state }) => state],
+    ['Backlog', ({ behind }) => (behind < MAX_BEHIND ? behind : `${number(MAX_BEHIND)} or more`)],
+    ['Last success', ({ lastSuccessAt }) => when(lastSuccessAt)],
+    ['Last failure', ({ lastFailure }) => failureWords(lastFailure)],
+    ['Next attempt', ({ nextAttemptAt }) => when(nextAttemptAt)],
+  ],
+  saved: { name: 'webhooks' },
+});
