@@ -38,7 +38,6 @@ import { fuzzing } from './attacks/responses/fuzzing.js';
 import { hostileWebhooks } from './attacks/outside/hostile-webhooks.js';
 import { installation } from './attacks/outside/installation.js';
 import { jsonBombs } from './attacks/neighbours/json-bombs.js';
-import { keys } from './attacks/responses/keys.js';
 import { largeResponses } from './attacks/neighbours/large-responses.js';
 import { logInjection } from './attacks/wire/log-injection.js';
 import { manyKeys } from './attacks/memory/many-keys.js';
@@ -97,7 +96,6 @@ const FAULTS: readonly Scenario[] = [
 /** Every attack that the service withstands (docs/operations/security.md). */
 const ATTACKS: readonly Scenario[] = [
   tenantIsolation,
-  keys,
   fuzzing,
   sizes,
   slowSenders,

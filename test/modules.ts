@@ -41,7 +41,7 @@ export const MODULES: Readonly<Record<string, readonly string[] | 'all of src'>>
   organization: FEATURE,
   webhooks: [...FEATURE, 'egress', 'records'],
   'api-keys': FEATURE,
-  dashboard: ['http'],
+  dashboard: ['flow', 'http'],
   api: 'all of src',
   main: ['runtime', 'api'],
   deliver: ['runtime', 'webhooks'],

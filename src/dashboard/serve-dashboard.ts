@@ -4,11 +4,11 @@ import { createRequire } from 'node:module';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { preferredType } from '../http/responses/accept.js';
+import { singleFlight } from '../flow/shared-work.js';
 import { routeNotFound, sendError } from '../http/errors/error-response.js';
 import {
   type StaticResponse,
   createStaticResponse,
-  memoizeAsync,
   sendStaticResponse,
   pageHeaders,
 } from '../http/reference/static-response.js';
@@ -74,7 +74,7 @@ const readDashboard = async (): Promise<Dashboard> => {
  * the key that the user enters.
  */
 export const serveDashboard = (instance: FastifyInstance): void => {
-  const dashboard = memoizeAsync(readDashboard);
+  const dashboard = singleFlight(readDashboard, Infinity);
   instance.get('/dashboard', async (request, reply) => {
     const { page } = await dashboard();
     return sendStaticResponse(page, request, reply.headers(HEADERS));

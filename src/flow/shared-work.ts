@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { type Clock, monotonic } from './time.js';
 
 /**
  * Coalesces calls into runs of a job, one run at a time. Calls during a run share the next run, because the current run
@@ -26,10 +27,27 @@ export const coalesce = <Result>(job: () => Promise<Result>): (() => Promise<Res
   return () => (next ??= runNext());
 };
 
-/** Calls during a run share the run and its failure. The next call after the run starts a new run. */
-export const singleFlight = <Result>(run: () => Promise<Result>): (() => Promise<Result>) => {
-  let running: Promise<Result> | undefined;
-  return () => (running ??= run().finally(() => (running = undefined)));
+/**
+ * Calls during a run share the run and its failure, and further calls share its result for `keepForMs`. The next call
+ * after that, or after a failure, starts a new run.
+ */
+export const singleFlight = <Result>(
+  run: () => Promise<Result>,
+  keepForMs = 0,
+  clock: Pick<Clock, 'now'> = monotonic,
+): (() => Promise<Result>) => {
+  let shared: Promise<Result> | undefined;
+  let until = Infinity;
+  return () => {
+    if (shared !== undefined && clock.now() < until) return shared;
+    until = Infinity;
+    shared = run();
+    shared.then(
+      () => (until = clock.now() + keepForMs),
+      () => (shared = undefined),
+    );
+    return shared;
+  };
 };
 
 /**

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { Injectable, Optional } from '@nestjs/common';
-import { type Clock, monotonic } from '../flow/time.js';
+import type { Clock } from '../flow/time.js';
+import { singleFlight } from '../flow/shared-work.js';
 import { VERSION } from '../runtime/version.js';
 import { EventLog } from '../event-log/event-log.js';
 import { WatchPool } from '../read-models/pools.js';
@@ -18,7 +19,7 @@ const SHARED_FOR_MS = 1_000;
 export const createScrape = (
   registry: Registry,
   updates: readonly (() => Promise<void>)[],
-  clock: Pick<Clock, 'now'> = monotonic,
+  clock?: Pick<Clock, 'now'>,
 ): (() => Promise<string>) => {
   const up = new Gauge({
     name: 'threat_protection_read_models_up',
@@ -36,16 +37,7 @@ export const createScrape = (
     up.set(read.every(({ status }) => status === 'fulfilled') ? 1 : 0);
     return registry.metrics();
   };
-  let shared: { readonly text: Promise<string>; until: number } | undefined;
-  return () => {
-    if (shared === undefined || clock.now() >= shared.until) {
-      const fresh = { text: collect(), until: Infinity };
-      const keep = (): number => (fresh.until = clock.now() + SHARED_FOR_MS);
-      fresh.text.then(keep, keep);
-      shared = fresh;
-    }
-    return shared.text;
-  };
+  return singleFlight(collect, SHARED_FOR_MS, clock);
 };
 
 /** The progress of one projection. */

@@ -7,6 +7,7 @@ import { asUnavailable, isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../p
 import { Checkpoints } from '../read-models/checkpoints.js';
 import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas.js';
 import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
+import { singleFlight } from '../flow/shared-work.js';
 import { RecordsPool } from '../read-models/pools.js';
 
 export const SELECT_MOMENT = `
@@ -70,7 +71,8 @@ export class InitialBackfill {
   private isComplete = false;
   /** When the tables were created, in ms by the database's clock. */
   private createdAt: number | undefined;
-  private cached: { readonly progress: Promise<string | undefined>; readonly expiresAt: number } | undefined;
+  /** The database is queried at most twice a second, regardless of the number of requests. */
+  private readonly progress = singleFlight(() => this.readProgress(), PROGRESS_TTL_MS);
 
   constructor(
     private readonly pool: Pool,
@@ -81,11 +83,7 @@ export class InitialBackfill {
   /** @throws Unavailable, with the progress, until the tables have been filled for the first time */
   async requireComplete(): Promise<void> {
     if (this.isComplete) return;
-    const now = performance.now();
-    // The database is queried at most twice a second, regardless of the number of requests.
-    if (this.cached === undefined || now > this.cached.expiresAt)
-      this.cached = { progress: this.readProgress(), expiresAt: now + PROGRESS_TTL_MS };
-    const progress = await this.cached.progress;
+    const progress = await this.progress();
     if (progress !== undefined)
       throw new Unavailable(`The lists are not complete yet: ${progress}`, RETRY_AFTER_SECONDS);
   }
@@ -99,7 +97,6 @@ export class InitialBackfill {
       if (this.isComplete) return undefined;
       return `${Math.min(99, Math.floor((100 * Math.max(0, position)) / Math.max(1, head)))} % of the log has been read`;
     } catch (error) {
-      this.cached = undefined;
       throw asUnavailable(error);
     }
   }

@@ -11,11 +11,11 @@ import type { Source } from '../../src/asset-check/sources/sources.js';
 import type { Format } from '../../src/asset-check/lists/parse-list.js';
 import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
 
 describe('AssetChecker', () => {
   let folder: string;
-  let database: TestDatabase;
+  const database = sharedDatabase();
   let own: Source;
   const suffixes = new HostingSuffixes();
 
@@ -42,7 +42,6 @@ describe('AssetChecker', () => {
   beforeAll(async () => {
     Logger.overrideLogger(false);
     folder = await mkdtemp(join(tmpdir(), 'check-'));
-    database = await createDatabase();
     const statuses = new OwnStatuses(database.pool, new InMemoryEventLog(), suffixes, 1e9, () => undefined);
     await database.pool.query(`
       insert into read.asset_statuses (asset_hash, asset, status, created_at, position) values
@@ -52,10 +51,7 @@ describe('AssetChecker', () => {
     own = { id: 'own', mode: 'ENABLED', of: { kind: 'own', statuses } };
   });
 
-  afterAll(async () => {
-    await database.drop();
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => rm(folder, { recursive: true }));
 
   it('describes in one sentence who lists the asset, since when, and where to appeal', async () => {
     const appeal = 'https://lists.example/appeal';

@@ -8,17 +8,16 @@ import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
 import type { ConfiguredSources } from '../../src/asset-check/sources/configured-sources.js';
 import type { Source } from '../../src/asset-check/sources/sources.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { newDatabase } from '../support/open-for-tests.js';
 import { ListServer, sends } from '../support/list-server.js';
 
 describe('A bulk check', () => {
-  let database: TestDatabase;
+  const database = newDatabase();
   let server: ListServer;
   let url: string;
   let own: Source;
 
   beforeEach(async () => {
-    database = await createDatabase();
     server = new ListServer();
     url = await server.start();
     const statuses = new OwnStatuses(
@@ -32,10 +31,7 @@ describe('A bulk check', () => {
     own = { id: 'own', mode: 'ENABLED', of: { kind: 'own', statuses } };
   });
 
-  afterEach(async () => {
-    await server.stop();
-    await database.drop();
-  });
+  afterEach(() => server.stop());
 
   const lookUp = (timeoutMs: number, mode: Source['mode'] = 'ENABLED'): Source => {
     const settings = { id: 'partner', kind: 'http', mode, url, headers: {}, timeoutMs } as const;

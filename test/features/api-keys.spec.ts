@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { Client } from 'pg';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { issueApiKey, listApiKeys, revokeApiKey } from '../../src/api-keys/api-keys.js';
@@ -13,6 +14,7 @@ import { sharedApp, sharedDatabase } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually, eventuallyPasses } from '../support/eventually.js';
 import { startProjecting } from '../support/projecting.js';
+import { tableLines } from '../support/table-lines.js';
 
 const GROUPS = '/v2/organization/asset-groups';
 
@@ -20,6 +22,8 @@ describe('An API key', () => {
   it('consists of a prefix, 178 random bits and a checksum', () => {
     const keys = new Set(Array.from({ length: 1_000 }, createKey));
     expect(keys.size).toBe(1_000);
+    // Keys that are derived from the clock would have equal beginnings.
+    expect(new Set(Array.from(keys, (key) => key.slice(3, 9))).size).toBe(1_000);
     for (const key of keys) {
       expect(key).toMatch(/^tp_[0-9A-Za-z]{36}$/);
       expect(isWellFormed(key)).toBe(true);
@@ -121,12 +125,35 @@ describe('API keys of a service with two instances', () => {
     expect((await text(await begin(await issue(['read'], 'long')))).endsWith(']}')).toBe(true);
   });
 
+  it('are rejected alike if a character is wrong, and without a statement', async () => {
+    const { key } = await issue(['read'], 'acme');
+    await becomes(one, key, 200);
+    const query = jest.spyOn(Client.prototype, 'query');
+    const answers = new Set<string>();
+    for (let at = 3; at < key.length; at += 1) {
+      const mistyped = key.slice(0, at) + (key[at] === 'x' ? 'y' : 'x') + key.slice(at + 1);
+      const { status: code, body } = await one.call(GROUPS, { key: mistyped });
+      answers.add(`${code} ${JSON.stringify(body)}`);
+    }
+    const statements = query.mock.calls.length;
+    expect(await status(one, key)).toBe(200);
+    expect(query.mock.calls.length).toBeGreaterThan(statements);
+    query.mockRestore();
+    expect([...answers]).toEqual([expect.stringMatching(/^401 /)]);
+    // Both instances poll the database meanwhile.
+    expect(statements).toBeLessThan(18);
+  });
+
   it('are stored as a digest only', async () => {
     const { id, key } = await issue(['read', 'write'], 'acme');
+    await becomes(one, key, 200);
     const stored = await one.log.readAll(BEGINNING, 10_000);
     const events = JSON.stringify(stored, (_, value: unknown) => (typeof value === 'bigint' ? `${value}` : value));
     expect(events).toContain(id);
     expect(events).not.toContain(key.slice(3, 33));
+    const lines = await tableLines(one.pool);
+    expect(lines).not.toEqual([]);
+    expect(lines.filter((line) => line.includes(key.slice(3, 33)))).toEqual([]);
   });
 
   it('are listed with all metadata but without the key itself', async () => {

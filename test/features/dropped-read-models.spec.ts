@@ -8,7 +8,7 @@ import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { sharedDatabase } from '../support/open-for-tests.js';
 import { startProjecting } from '../support/projecting.js';
-import { cloudEvent, sentThreat } from '../support/upstream.js';
+import { sendEvents, sentThreat } from '../support/upstream.js';
 
 const LIMIT = 3;
 
@@ -18,11 +18,11 @@ const start = (): Promise<TestApp> =>
   startApp({ env: { INGEST_EVENTS_PER_DAY: String(LIMIT) }, databaseUrl: database.url });
 
 const send = (app: TestApp, key: string, ids: readonly string[], data: object = {}): Promise<ApiResponse> =>
-  app.call('/v2/events', {
+  sendEvents(
+    app,
     key,
-    json: ids.map((id) => cloudEvent(sentThreat(id, { organization: 'acme', ...data }, id))),
-    headers: { 'content-type': 'application/cloudevents-batch+json' },
-  });
+    ids.map((id) => sentThreat(id, { organization: 'acme', ...data }, id)),
+  );
 
 describe('After the read models were dropped and rebuilt', () => {
   it('the API returns the same usage, rejections and key uses, and quotas are not reset', async () => {

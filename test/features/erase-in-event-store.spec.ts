@@ -17,7 +17,7 @@ import { operatorCall, type CommandResult } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { eventsOf, namesAcme, RANGE, rowsOfAcme, SHARED_VERDICTS } from '../support/two-organizations.js';
-import { cloudEvent, type Sent, sentThreat, stored } from '../support/upstream.js';
+import { sendEvents, type Sent, sentThreat, stored } from '../support/upstream.js';
 
 // Each test starts the service, reads the whole log several times and waits for the erasure to be known everywhere.
 jest.setTimeout(180_000);
@@ -31,12 +31,7 @@ for (const { name, open } of eventStores)
     let upstream: string;
     let keys: Record<string, string>;
 
-    const send = (key: string, events: readonly Sent[]): Promise<ApiResponse> =>
-      app.call('/v2/events', {
-        key,
-        headers: { 'content-type': 'application/cloudevents-batch+json' },
-        json: events.map(cloudEvent),
-      });
+    const send = (key: string, events: readonly Sent[]): Promise<ApiResponse> => sendEvents(app, key, events);
     const operate = (...words: string[]): Promise<CommandResult> =>
       operatorCall({ DATABASE_URL: database.url, EVENTSTORE_URL: store.url }, ...words);
     const erase = (...words: string[]): Promise<CommandResult> => operate('organizations', 'erase', ...words);

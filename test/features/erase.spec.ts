@@ -35,7 +35,7 @@ import {
   SHARED_VERDICTS,
   verdict,
 } from '../support/two-organizations.js';
-import { cloudEvent, eventId, type Sent, sentThreat, stored } from '../support/upstream.js';
+import { eventId, sendEvents, type Sent, sentThreat, stored } from '../support/upstream.js';
 
 // Each test starts the service twice and reads the whole log several times.
 jest.setTimeout(120_000);
@@ -52,11 +52,7 @@ let upstream: string;
 let keys: Record<string, string>;
 
 const send = (key: string, events: readonly Sent[], query = ''): Promise<ApiResponse> =>
-  app.call(`/v2/events${query}`, {
-    key,
-    headers: { 'content-type': 'application/cloudevents-batch+json' },
-    json: events.map(cloudEvent),
-  });
+  sendEvents(app, key, events, query);
 const erase = (...words: string[]): Promise<CommandResult> =>
   operatorCall({ DATABASE_URL: database.url }, 'organizations', 'erase', ...words);
 

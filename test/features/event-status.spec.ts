@@ -1,37 +1,25 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { delivered, history } from '../support/histories.js';
 import { naiveCount, newestStates } from '../support/naive-count.js';
-import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { Random } from '../support/random.js';
-import { cloudEvent, eventId, sent, type Sent, sentThreat, SOURCE, stored } from '../support/upstream.js';
+import { eventId, sendEvents, sent, type Sent, sentThreat, SOURCE, stored } from '../support/upstream.js';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const LATER = '2026-03-02T12:00:00.000Z';
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+const projecting = sharedProjecting(app);
 const keys: Record<'acme' | 'globex' | 'upstream' | 'other', string> = {} as never;
 beforeAll(async () => {
-  app = await startApp();
   for (const organization of ['acme', 'globex'] as const)
     keys[organization] = await app.issueKey({ organization, scopes: ['ingest'] });
   for (const name of ['upstream', 'other'] as const) keys[name] = await app.issueKey({ scopes: ['ingest'] });
-  projecting = startProjecting(app.log, app.pool);
 });
 afterEach(() => void jest.restoreAllMocks());
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
-});
 
-const send = (key: string, events: readonly Sent[]): Promise<ApiResponse> =>
-  app.call('/v2/events', {
-    key,
-    json: events.map(cloudEvent),
-    headers: { 'content-type': 'application/cloudevents-batch+json' },
-  });
+const send = (key: string, events: readonly Sent[]): Promise<ApiResponse> => sendEvents(app, key, events);
 const ask = (key: string, events: readonly unknown[], after?: ApiResponse): Promise<ApiResponse> =>
   app.call('/v2/events/status', { key, json: { events }, after });
 const referenceTo = ({ id, type, data }: Sent): object => ({ source: SOURCE, id, type, data });
@@ -108,7 +96,7 @@ describe('POST /v2/events/status', () => {
       { status: 'stored', storedAt },
       { status: 'unknown' },
     ]);
-    projecting = startProjecting(app.log, app.pool);
+    projecting.start();
     await projecting.reached();
     expect((await statuses(keys.acme, [late, parked])).map(({ status }) => status)).toEqual(['counted', 'parked']);
     expect((await statuses(keys.acme, [parked]))[0].parked).toEqual({
@@ -159,7 +147,7 @@ describe('POST /v2/events/status', () => {
     const find = jest.spyOn(app.log, 'find');
     expect(await statuses(keys.acme, events)).toHaveLength(100);
     expect([query.mock.calls.length, find.mock.calls.length]).toEqual([1, 1]);
-    projecting = startProjecting(app.log, app.pool);
+    projecting.start();
   });
 
   it.each([

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { records } from '../../projections/records/projection.js';
-import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { type Sent, sentThreat, stored } from '../support/upstream.js';
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+const projecting = sharedProjecting(app);
 let acme: string;
 
 const T = '2026-03-01T00:00:00.000Z';
@@ -40,13 +39,7 @@ const gone = {
 };
 
 beforeAll(async () => {
-  app = await startApp();
   acme = await app.issueKey({ organization: 'acme' });
-  projecting = startProjecting(app.log, app.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
 });
 
 describe('The feed', () => {
@@ -102,7 +95,7 @@ describe('The feed', () => {
       `truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()};
        truncate read.records, read.facts, read.days, read.type_days`,
     );
-    projecting = startProjecting(app.log, app.pool);
+    projecting.start();
     await projecting.reached();
     // The last id is beyond the end of the log. Later, another event has the position of the first lost event.
     expect(await feed(last!.id)).toMatchObject(gone);

@@ -1,6 +1,6 @@
 import { TooManyRequests } from '../../src/errors.js';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../projections/asset-groups.js';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { KEY_VERSION } from '../../src/assets/asset.js';
@@ -9,29 +9,15 @@ import { MembershipQueue } from '../../src/asset-groups/change-membership.js';
 import { Checkpoints } from '../../src/read-models/checkpoints.js';
 import { dayOf } from '../../src/events/instant.js';
 import { ADD_INGEST_USAGE, readIngestUsage } from '../../src/quotas/daily-quota.js';
-import { startApp, type TestApp } from '../support/app.js';
 import { type ApiResponse } from '../support/call.js';
 import { eventually, eventuallyPasses } from '../support/eventually.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { report as send, sent, stored } from '../support/upstream.js';
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+const projecting = sharedProjecting(app, [assetGroups]);
 let ingest: string;
-
-const project = (): void => {
-  projecting = startProjecting(app.log, app.pool, [assetGroups]);
-};
-
-beforeAll(async () => {
-  app = await startApp();
-  ingest = await app.issueKey({ scopes: ['ingest'] });
-  project();
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
-});
+beforeAll(async () => void (ingest = await app.issueKey({ scopes: ['ingest'] })));
 
 /** Creates a new organization with groups of these names, and returns functions that call the API with its key. */
 const newCaller = async (groups: readonly string[] = ['A', 'B'], scopes = ['read', 'write'] as const) => {
@@ -245,7 +231,7 @@ describe('POST /v2/organization/asset-groups/{id}/assets', () => {
       expect(await counts()).toEqual([1, 0]);
     } finally {
       model.projectionTimeoutMs = projectionTimeoutMs;
-      project();
+      projecting.start();
     }
     expect(await add(2, 'a.example', 'b.example', 'c.example')).toEqual(['unchanged', 'unchanged', 'added']);
     expect(await counts()).toEqual([0, 3]);
@@ -343,7 +329,7 @@ describe('The routes of a group', () => {
       await eventually('the membership change is stored', async () => (await app.log.head()) > head);
       expect((await call('DELETE', '/1')).status).toBe(200);
     } finally {
-      project();
+      projecting.start();
     }
     expect(await filling).toMatchObject({ status: 404, body: missing });
   });

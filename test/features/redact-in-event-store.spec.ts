@@ -19,7 +19,7 @@ import { organizationWithGroup } from '../support/organization-with-group.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { tableLines } from '../support/table-lines.js';
-import { cloudEvent, EXAMPLES, sent, type Sent, sentStatus, sentThreat } from '../support/upstream.js';
+import { EXAMPLES, sendEvents, sent, type Sent, sentStatus, sentThreat } from '../support/upstream.js';
 
 // Each test starts the service and reads the whole log several times.
 jest.setTimeout(180_000);
@@ -73,12 +73,7 @@ for (const { name, open } of eventStores)
     let keys: Record<string, string>;
     let disputes: Record<string, string>;
 
-    const send = (events: readonly Sent[]): Promise<ApiResponse> =>
-      app.call('/v2/events', {
-        key: upstream,
-        headers: { 'content-type': 'application/cloudevents-batch+json' },
-        json: events.map(cloudEvent),
-      });
+    const send = (events: readonly Sent[]): Promise<ApiResponse> => sendEvents(app, upstream, events);
     const operate = (...words: string[]): Promise<CommandResult> =>
       operatorCall({ DATABASE_URL: database.url, EVENTSTORE_URL: store.url }, ...words);
     const redact = (...words: string[]): Promise<CommandResult> => operate('assets', 'redact', SECRET, ...words);

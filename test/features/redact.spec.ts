@@ -13,7 +13,7 @@ import { organizationWithGroup } from '../support/organization-with-group.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { type Projecting, startProjecting } from '../support/projecting.js';
 import { tableLines } from '../support/table-lines.js';
-import { cloudEvent, EXAMPLES, sent, type Sent, sentStatus, sentThreat, stored } from '../support/upstream.js';
+import { EXAMPLES, sendEvents, sent, type Sent, sentStatus, sentThreat, stored } from '../support/upstream.js';
 
 jest.setTimeout(120_000);
 
@@ -73,12 +73,7 @@ let projecting: Projecting;
 let upstream: string;
 let keys: Record<string, string>;
 
-const send = (events: readonly Sent[]): Promise<ApiResponse> =>
-  app.call('/v2/events', {
-    key: upstream,
-    headers: { 'content-type': 'application/cloudevents-batch+json' },
-    json: events.map(cloudEvent),
-  });
+const send = (events: readonly Sent[]): Promise<ApiResponse> => sendEvents(app, upstream, events);
 const redact = (...words: string[]): Promise<CommandResult> =>
   operatorCall({ DATABASE_URL: database.url }, 'assets', 'redact', ...words);
 // oxlint-disable-next-line typescript/no-explicit-any

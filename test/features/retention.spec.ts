@@ -1,16 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { LOCK_EVENTS } from '../../src/event-log/postgres/rewriting.js';
 import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures.js';
-import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';
 import { sized } from '../support/full-size.js';
 import { type CommandResult, operatorCall } from '../support/operator-call.js';
 import { organizationWithGroup } from '../support/organization-with-group.js';
-import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
+import { sharedApp, sharedDatabase, sharedProjecting } from '../support/open-for-tests.js';
 import { Random } from '../support/random.js';
 import { tableLines } from '../support/table-lines.js';
 import { EXAMPLES, report, sent, type Sent, sentReport, sentStatus, sentThreat, stored } from '../support/upstream.js';
@@ -116,9 +114,9 @@ const STATUSES: readonly Sent[] = [
 ];
 const BLOCKED = ['status-a.example', 'status-b.example', 'status-c.example', 'status-d.example'];
 
-let database: TestDatabase;
-let app: TestApp;
-let projecting: Projecting;
+const database = sharedDatabase();
+const app = sharedApp({ database });
+const projecting = sharedProjecting(app);
 const keys: Record<string, string> = {};
 
 const retention = (...words: string[]): Promise<CommandResult> =>
@@ -172,9 +170,6 @@ const expectKilled = async (failing: { mockRestore(): void }): Promise<void> => 
 
 describe('retention apply', () => {
   beforeAll(async () => {
-    database = await createDatabase();
-    app = await startApp({ databaseUrl: database.url });
-    projecting = startProjecting(app.log, app.pool);
     const upstream = await app.issueKey({ scopes: ['ingest'] });
     for (const organization of ORGANIZATIONS) {
       keys[organization] = await organizationWithGroup(app, organization);
@@ -185,11 +180,6 @@ describe('retention apply', () => {
     const parked = stored(sentThreat('t-old-0', { organization: 'acme', asset: url('parked.example') }));
     await app.log.append(parked.stream, 'any', [{ ...parked.event, data: { ...parked.event.data, status: 7 } }]);
     await projecting.reached();
-  });
-  afterAll(async () => {
-    await projecting.stop();
-    await app.close();
-    await database.drop();
   });
 
   it.each([['730'], ['2y'], ['0d'], ['-1d'], ['7.5d'], ['']])('refuses the age %j with exit code 2', async (age) => {
@@ -240,7 +230,7 @@ describe('retention apply', () => {
       }),
     );
     expect(Number(await app.log.head())).toBeGreaterThan(head);
-    projecting = startProjecting(app.log, app.pool);
+    projecting.start();
     await projecting.reached();
     expect(await differences()).toEqual([]);
 
@@ -325,7 +315,7 @@ describe('retention apply', () => {
     await projecting.stop();
     await app.log.append(states[1]!.stream, 'any', [states[1]!.event]);
     const { code } = await apply();
-    projecting = startProjecting(app.log, app.pool);
+    projecting.start();
     await projecting.reached();
     expect(code).toBe(0);
     expect((await eventLines()).filter((line) => line.includes('unapplied.example'))).toHaveLength(2);

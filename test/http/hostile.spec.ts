@@ -39,6 +39,8 @@ describe('Hostile bodies', () => {
       expect(await post(GROUPS, `{"name":${open}${close}}`)).toMatchObject({ status: 400 });
       expect(await post(GROUPS, `{"name":"deep ${depth}","odd":${open}${close}}`)).toMatchObject({ status: 201 });
     }
+    const objects = `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`;
+    expect(await post(GROUPS, objects)).toMatchObject({ status: 400 });
   });
 
   it('of random bytes get the flat error body on every route with every media type', async () => {

@@ -17,6 +17,8 @@ export interface Projecting {
   reached(): Promise<void>;
   /** @throws the error that the projector ended with */
   stop(): Promise<void>;
+  /** Starts the projector again, after `stop`. */
+  start(): void;
 }
 
 export interface ProjectingOptions {
@@ -32,17 +34,23 @@ export const startProjecting = (
   projections: readonly Projection[] = PROJECTIONS,
   { backoff, watchedBy = pool }: ProjectingOptions = {},
 ): Projecting => {
-  const stop = new AbortController();
   const troubles: string[] = [];
-  const running = new Projector(log, pool, projections, {
-    onError: (sentence) => troubles.push(sentence),
-    ...(backoff && { backoff }),
-  }).run(stop.signal);
+  let stop: AbortController;
+  let running: Promise<unknown>;
   let end: unknown;
-  running.then(
-    () => (end = new Error('The projector was stopped before it reached the head')),
-    (error: unknown) => (end = error),
-  );
+  const start = (): void => {
+    end = undefined;
+    stop = new AbortController();
+    running = new Projector(log, pool, projections, {
+      onError: (sentence) => troubles.push(sentence),
+      ...(backoff && { backoff }),
+    }).run(stop.signal);
+    running.then(
+      () => (end = new Error('The projector was stopped before it reached the head')),
+      (error: unknown) => (end = error),
+    );
+  };
+  start();
   const names = projections.map(({ name }) => name);
   const countAt = async (head: bigint): Promise<number> => {
     const text = 'select count(*)::int as n from read.checkpoints where projection = any($1) and position >= $2';
@@ -50,6 +58,7 @@ export const startProjecting = (
   };
   return {
     troubles,
+    start,
     reached: async () => {
       const head = await log.head();
       const isThere = async (): Promise<boolean> => {

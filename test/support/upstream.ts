@@ -75,14 +75,21 @@ export const recordedInOrder = (events: readonly Sent[]): RecordedEvent[] => {
   });
 };
 
+/** Sends events to the endpoint as upstream does. */
+export const sendEvents = (app: TestApp, key: string, events: readonly Sent[], query = ''): Promise<ApiResponse> =>
+  app.call(`/v2/events${query}`, {
+    key,
+    headers: { 'content-type': 'application/cloudevents-batch+json' },
+    json: events.map(cloudEvent),
+  });
+
 /**
  * Sends events to the endpoint as upstream does, with a key of scope `ingest`.
  * @returns the response, for the option `after` of a later call
  * @throws Error if an event was not accepted
  */
 export const report = async (app: TestApp, key: string, events: readonly Sent[]): Promise<ApiResponse> => {
-  const headers = { 'content-type': 'application/cloudevents-batch+json' };
-  const answer = await app.call('/v2/events', { key, headers, json: events.map(cloudEvent) });
+  const answer = await sendEvents(app, key, events);
   if (answer.body.accepted !== events.length) throw new Error(`Not all accepted: ${JSON.stringify(answer.body)}`);
   return answer;
 };

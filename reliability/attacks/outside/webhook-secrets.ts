@@ -12,7 +12,6 @@ import { eventually } from '../../../test/support/eventually.js';
 import { queryOnce } from '../../../test/support/query-once.js';
 import { cloudEvent, sentReport } from '../../../test/support/upstream.js';
 import { Receiver } from '../../../test/support/receiver.js';
-import { dump } from '../responses/keys.js';
 import { sendAll } from '../../rig/send-all.js';
 import { startAttackTarget, TENANTS } from '../../rig/shared-services.js';
 
@@ -23,8 +22,8 @@ interface Scale {
 
 const ORGANIZATION = TENANTS[0]!;
 
-/** The places that are searched for secrets. */
-type Places = Readonly<Record<'tables' | 'files' | 'logs' | 'processes', () => Promise<Buffer[]>>>;
+/** The places that are searched for secrets. The tables and the log of the API: `test/features/webhooks.spec.ts`. */
+type Places = Readonly<Record<'files' | 'logs' | 'processes', () => Promise<Buffer[]>>>;
 
 const filesIn = (folder: string): Buffer[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -111,29 +110,28 @@ const attack = async (context: RunContext, { secrets: count }: Scale, plants = f
   const said = plants ? planted : '';
   const found = await search(
     {
-      tables: async () => [Buffer.from(await dump(target.env['DATABASE_URL']!))],
       files: async () => [
         ...(await databaseFiles(target.env['DATABASE_URL']!)),
         ...filesIn(target.env['DATA_DIR']!),
         readFileSync(webhooks['WEBHOOK_MASTER_KEY_FILE']!),
       ],
-      logs: async () => [Buffer.from(target.output() + said), Buffer.from(deliveries.lines.join('\n'))],
+      logs: async () => [Buffer.from(deliveries.lines.join('\n') + said)],
       processes: async () => processes(),
     },
     secrets,
   );
   // A planted secret must be found in every place.
-  findings.push(...(plants && found.length < 4 ? [] : found));
+  findings.push(...(plants && found.length < 3 ? [] : found));
   return {
     workload: `${secrets.length} secrets of an endpoint, ${receiver.received.length} requests signed`,
-    observed: 'none in tables, database files, DATA_DIR, logs, command lines or environments',
+    observed: 'none in database files, DATA_DIR, the log of deliveries, command lines or environments',
     findings,
   };
 };
 
 export const webhookSecrets: Scenario<Scale> = {
   name: 'S35',
-  what: 'webhook secrets are searched for in the database, its files, logs and process lists',
+  what: 'webhook secrets are searched for in database files, logs and process lists',
   asvs: { '13.3.1': 'Secret Management', '14.2.1': 'General Data Protection', '16.2.5': 'General Logging' },
   full: { secrets: 20 },
   run: (context, scale) => attack(context, scale),

@@ -2,13 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import type { FastifyInstance } from 'fastify';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import {
-  type StaticResponse,
-  createStaticResponse,
-  memoizeAsync,
-  sendStaticResponse,
-  pageHeaders,
-} from './static-response.js';
+import { type StaticResponse, createStaticResponse, sendStaticResponse, pageHeaders } from './static-response.js';
+import { singleFlight } from '../../flow/shared-work.js';
 import { createDocument } from './document.js';
 
 /**
@@ -92,7 +87,7 @@ const FILES: Readonly<Record<string, () => Promise<StaticResponse>>> = {
  */
 const serveDocs = (instance: FastifyInstance): void => {
   for (const [path, create] of Object.entries(FILES)) {
-    const response = memoizeAsync(create);
+    const response = singleFlight(create, Infinity);
     instance.get(path, async (request, reply) => {
       return sendStaticResponse(await response(), request, reply.headers(HEADERS));
     });
@@ -101,8 +96,9 @@ const serveDocs = (instance: FastifyInstance): void => {
 
 /** Serves the reference from memory: `/openapi.json`, and `/docs` for people. */
 export const serveOpenApi = (app: NestFastifyApplication): void => {
-  const document = memoizeAsync(async () =>
-    createStaticResponse('application/json; charset=utf-8', JSON.stringify(createDocument(app))),
+  const document = singleFlight(
+    async () => createStaticResponse('application/json; charset=utf-8', JSON.stringify(createDocument(app))),
+    Infinity,
   );
   const instance = app.getHttpAdapter().getInstance();
   instance.get('/openapi.json', async (request, reply) => sendStaticResponse(await document(), request, reply));

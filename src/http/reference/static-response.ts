@@ -32,19 +32,6 @@ export const createStaticResponse = async (type: string, content: string | Buffe
   return { type, body, gzipped: await compress(body), tag: entityTag(body) };
 };
 
-/**
- * Returns a function that creates a value at its first call and then returns the same value. Concurrent calls share one
- * attempt; after a failure, the next call tries again.
- */
-export const memoizeAsync = <T>(create: () => Promise<T>): (() => Promise<T>) => {
-  let value: Promise<T> | undefined;
-  return () =>
-    (value ??= create().catch((error: unknown) => {
-      value = undefined;
-      throw error;
-    }));
-};
-
 /** Sends the response, compressed if the client accepts gzip, or a 304 if the client already has it. */
 export const sendStaticResponse = (
   { type, body, gzipped, tag }: StaticResponse,

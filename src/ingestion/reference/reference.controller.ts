@@ -5,7 +5,8 @@ import { NotFound } from '../../errors.js';
 import { bundledSchema, schemaDocuments } from '../../events/cloud-event-schema.js';
 import { feedDocuments } from '../../events/feed-schema.js';
 import { schemaPath } from '../../events/declaring/declaration.js';
-import { createStaticResponse, memoizeAsync, sendStaticResponse } from '../../http/reference/static-response.js';
+import { createStaticResponse, sendStaticResponse } from '../../http/reference/static-response.js';
+import { singleFlight } from '../../flow/shared-work.js';
 import { asyncApi } from './events.reference.js';
 
 const DOCUMENTS = schemaDocuments();
@@ -24,7 +25,7 @@ const listing = () => ({
 });
 
 const cachedResponse = (type: string, content: () => object) =>
-  memoizeAsync(() => createStaticResponse(type, JSON.stringify(content())));
+  singleFlight(() => createStaticResponse(type, JSON.stringify(content())), Infinity);
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const SCHEMA_TYPE = 'application/schema+json';

@@ -20,4 +20,23 @@ describe('singleFlight', () => {
     expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
     expect(await call()).toBe(2);
   });
+
+  it('keeps a result, but no failure, for the given time', async () => {
+    let [runs, now] = [0, 0];
+    const call = singleFlight(
+      async () => {
+        if (++runs === 1) throw new Error('no descriptor left');
+        return runs;
+      },
+      1_000,
+      { now: () => now },
+    );
+    const first = await Promise.allSettled([call(), call()]);
+    expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await Promise.all([call(), call(), call()])).toEqual([2, 2, 2]);
+    now = 999;
+    expect(await call()).toBe(2);
+    now = 1_000;
+    expect(await call()).toBe(3);
+  });
 });

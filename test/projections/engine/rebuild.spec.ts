@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../../projections/asset-groups.js';
 import { assetStatuses } from '../../../projections/asset-statuses.js';
 import { versionOf } from '../../../projections/engine/projection.js';
@@ -9,7 +9,7 @@ import { Backoff } from '../../../src/flow/time.js';
 import { Unavailable } from '../../../src/errors.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';
-import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { newDatabase } from '../../support/open-for-tests.js';
 import { queryOnce } from '../../support/query-once.js';
 import { projectToHead } from '../../support/projecting.js';
 import { recordedInOrder, sent } from '../../support/upstream.js';
@@ -19,7 +19,7 @@ const LINK = 'https://de.linkedin.com/in/Evil';
 const PROJECTIONS = [assetStatuses, assetGroups];
 
 describe('Read models of an earlier version', () => {
-  let database: TestDatabase;
+  const database = newDatabase();
   let log: InMemoryEventLog;
   let logged: string[];
 
@@ -40,7 +40,6 @@ describe('Read models of an earlier version', () => {
     );
 
   beforeEach(async () => {
-    database = await createDatabase();
     logged = [];
     const asset = { type: 'LINKEDIN', content: LINK };
     log = new InMemoryEventLog(
@@ -57,8 +56,6 @@ describe('Read models of an earlier version', () => {
       update read.grouped_assets set asset = md5('old');
       update read.checkpoints set version = 1`);
   });
-
-  afterEach(() => database.drop());
 
   it('are rebuilt once with the current asset keys, with one read of the log', async () => {
     const readAll = log.readAll.bind(log);
@@ -151,9 +148,7 @@ describe('Read models of an earlier version', () => {
 });
 
 describe('The tables of a projection', () => {
-  let database: TestDatabase;
-  beforeEach(async () => void (database = await createDatabase()));
-  afterEach(() => database.drop());
+  const database = newDatabase();
 
   /** The columns, indexes and storage parameters. */
   const shape = async (): Promise<unknown> => {

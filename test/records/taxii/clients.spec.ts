@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startApp, type TestApp } from '../../support/app.js';
+import { describe, expect, it, jest } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
-import { type Projecting, startProjecting } from '../../support/projecting.js';
+import { sharedApp, sharedProjecting } from '../../support/open-for-tests.js';
 import { sentThreat, stored } from '../../support/upstream.js';
 
 jest.setTimeout(120_000);
@@ -303,16 +302,8 @@ const fakeServer = (lack?: Lack): Side => {
   };
 };
 
-let app: TestApp;
-let projecting: Projecting;
-beforeAll(async () => {
-  app = await startApp();
-  projecting = startProjecting(app.log, app.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
-});
+const app = sharedApp();
+const projecting = sharedProjecting(app);
 
 /** The service, with about 500 events a second coming in: 15 at a time, 5 of which change older records. */
 const service = async (organization: string): Promise<Side> => {

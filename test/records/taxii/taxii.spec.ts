@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { startApp, type TestApp } from '../../support/app.js';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { ApiResponse } from '../../support/call.js';
 import { eventually } from '../../support/eventually.js';
 import { operatorCall } from '../../support/operator-call.js';
-import { type Projecting, startProjecting } from '../../support/projecting.js';
+import { sharedApp, sharedProjecting } from '../../support/open-for-tests.js';
 import { Random } from '../../support/random.js';
 import { sent, type Sent, sentStatus, sentThreat, stored } from '../../support/upstream.js';
 
@@ -18,8 +17,8 @@ const LATER = '2026-03-02T00:00:00.000Z';
 const THREATS = '/taxii2/api/collections/threats';
 const VERDICTS = '/taxii2/api/collections/verdicts';
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+const projecting = sharedProjecting(app);
 let acme: string;
 let beta: string;
 
@@ -63,14 +62,8 @@ const find = async (id: string, collection = THREATS): Promise<Indicator | undef
   (await all(collection)).find((object) => recordOf(object) === id);
 
 beforeAll(async () => {
-  app = await startApp();
   acme = await app.issueKey({ organization: 'acme' });
   beta = await app.issueKey({ organization: 'beta' });
-  projecting = startProjecting(app.log, app.pool);
-});
-afterAll(async () => {
-  await projecting.stop();
-  await app.close();
 });
 
 const schemas = join(import.meta.dirname, 'stix-2.1');

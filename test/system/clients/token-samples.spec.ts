@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { startApp, type TestApp } from '../../support/app.js';
-import { type Projecting, startProjecting } from '../../support/projecting.js';
+import { sharedApp, sharedProjecting } from '../../support/open-for-tests.js';
 import { cloudEvent, sentReport } from '../../support/upstream.js';
 
 const PAGE = readFileSync('docs/guides/clients.md', 'utf8');
@@ -40,21 +39,15 @@ const SAMPLE_PROGRAMS = [
   },
 ] as const;
 
-let app: TestApp;
-let projecting: Projecting;
+const app = sharedApp();
+sharedProjecting(app);
 let key: string;
 let folder: string;
 beforeAll(async () => {
-  app = await startApp();
-  projecting = startProjecting(app.log, app.pool);
   key = await app.issueKey({ organization: 'acme', scopes: ['ingest', 'read'] });
   folder = mkdtempSync(join(tmpdir(), 'tokens-'));
 });
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await projecting.stop();
-  await app.close();
-});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('The samples that read their own writes', () => {
   let reports = 0;

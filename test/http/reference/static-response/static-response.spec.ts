@@ -1,11 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fastify from 'fastify';
-import {
-  createStaticResponse,
-  memoizeAsync,
-  sendStaticResponse,
-} from '../../../../src/http/reference/static-response.js';
+import { createStaticResponse, sendStaticResponse } from '../../../../src/http/reference/static-response.js';
 
 const server = fastify();
 const TEXT = 'a text that never changes '.repeat(100);
@@ -35,18 +31,5 @@ describe('A static response', () => {
       expect([statusCode, payload, headers.etag]).toEqual([304, '', etag]);
     }
     expect((await get({ 'if-none-match': '"other"' })).statusCode).toBe(200);
-  });
-});
-
-describe('memoizeAsync', () => {
-  it('shares one attempt between concurrent calls, and tries again after a failure', async () => {
-    let tries = 0;
-    const cached = memoizeAsync(async () => {
-      if (++tries === 1) throw new Error('no descriptor left');
-      return tries;
-    });
-    const first = await Promise.allSettled([cached(), cached()]);
-    expect(first.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    expect(await Promise.all([cached(), cached(), cached()])).toEqual([2, 2, 2]);
   });
 });
