@@ -59,13 +59,13 @@ const isElementType = (type: string): type is ElementType => type in ELEMENTS;
 export const binaryArray = (type: string, values: readonly unknown[]): Buffer | readonly unknown[] => {
   const element = type.replace(/\[\]$/, '');
   if (!isElementType(element) || values.length === 0) return values;
-  const { sizeOf, write } = FORMATS[element];
+  const format = FORMATS[element];
   const sizes = new Int32Array(values.length);
   let total = HEADER;
   // Index loops, because the iterators of three loops would be a sixth of the projector's garbage.
   for (let index = 0; index < values.length; index += 1) {
     const value = values[index];
-    const size = value === null || value === undefined ? NULL : sizeOf(value);
+    const size = value === null || value === undefined ? NULL : format.sizeOf(value);
     if (size === undefined) return values;
     sizes[index] = size;
     total += 4 + Math.max(size, 0);
@@ -77,7 +77,7 @@ export const binaryArray = (type: string, values: readonly unknown[]): Buffer | 
     const size = sizes[index]!;
     at = buffer.writeInt32BE(size, at);
     if (size === NULL) continue;
-    write(values[index] as never, buffer, at);
+    format.write(values[index] as never, buffer, at);
     at += size;
   }
   return buffer;

@@ -5,7 +5,7 @@ import { fileOf, SOURCES, tableOf } from './limits.js';
 
 /** What a request does not share with others. */
 const OWN = new Set<string>(['request', 'event', 'value', 'list', 'webhook']);
-const OF_OTHER_PROCESSES = /^(?:src\/webhooks\/delivery|projections)\//;
+const OF_OTHER_PROCESSES = /^(?:src\/webhooks\/delivery|projections)\/|postgres\/log\.ts/;
 
 /** Requests compete for what they share, and their waiting time ends. What an organization may have is no such place. */
 const isPlace = (limit: Limit): boolean =>
