@@ -11,6 +11,7 @@ import { findPostmaster } from '../../src/postgres/embedded/postmaster.js';
 
 /** The files and folders of the built launcher. */
 const BUILT = [
+  'src/postgres/binary-array.js',
   'src/postgres/statement.js',
   'src/postgres/embedded',
   'src/runtime',
