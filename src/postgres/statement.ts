@@ -137,9 +137,7 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
     rows: readonly Each<Omit<Parameters, Other>>[],
     others = {} as Pick<ValuesBy<Parameters>, Other>,
   ): QueryConfig {
-    const names = Object.keys(this.parameters) as Exclude<keyof Parameters, Other>[];
-    const columns = names.map((name) => [name, name in others ? others[name as never] : rows.map((row) => row[name])]);
-    return this.query(Object.fromEntries(columns) as ValuesBy<Parameters>);
+    return this.query(this.columnsOf(rows, others));
   }
 
   /**
@@ -152,7 +150,7 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
     others = {} as Pick<ValuesBy<Parameters>, Other>,
   ): Promise<RowBy<Columns>[]> {
     if (rows.length === 0) return [];
-    return (await connection.query(this.queryEach(rows, others))).rows as RowBy<Columns>[];
+    return this.run(connection, this.columnsOf(rows, others));
   }
 
   /**
@@ -161,6 +159,15 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
    */
   async plan(connection: Connection, values: ValuesBy<Parameters>): Promise<RowBy<Columns>[]> {
     return (await connection.query({ text: this.text, values: this.valuesOf(values) })).rows as RowBy<Columns>[];
+  }
+
+  private columnsOf<Other extends keyof Parameters>(
+    rows: readonly Each<Omit<Parameters, Other>>[],
+    others: Pick<ValuesBy<Parameters>, Other>,
+  ): ValuesBy<Parameters> {
+    const names = Object.keys(this.parameters) as Exclude<keyof Parameters, Other>[];
+    const columns = names.map((name) => [name, name in others ? others[name as never] : rows.map((row) => row[name])]);
+    return Object.fromEntries(columns) as ValuesBy<Parameters>;
   }
 
   private valuesOf(values: ValuesBy<Parameters>): unknown[] {

@@ -20,6 +20,7 @@ import { UsageLog } from '../../../src/ingestion/outcomes/usage-log.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../../support/app.js';
 import { eventually } from '../../support/eventually.js';
+import { bigintsIn } from '../../support/binary-array.js';
 
 const BATCH = 'application/cloudevents-batch+json';
 const AT = '2026-03-01T12:00:00.000Z';
@@ -200,9 +201,9 @@ describe('Rejected events', () => {
   it('take bounded memory while the database does not respond, and are stored once it does', async () => {
     let isAway = true;
     let stored: number[] = [];
-    const query = ({ values }: { values: number[][] }): Promise<object> => {
+    const query = ({ values }: { values: unknown[] }): Promise<object> => {
       if (isAway) return Promise.reject(new Error('away'));
-      if (values.length > 5) stored = values[5]!;
+      if (values.length > 5) stored = bigintsIn(values[5]);
       return Promise.resolve({ rows: [] });
     };
     const connection = {

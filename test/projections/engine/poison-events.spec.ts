@@ -16,6 +16,7 @@ import { startProxy } from '../../support/tcp-proxy.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
 import { sent, type Sent, stored } from '../../support/upstream.js';
+import { textsIn } from '../../support/binary-array.js';
 
 let database: TestDatabase;
 let log: EventLog;
@@ -64,14 +65,6 @@ const project = async (pool: Pool): Promise<void> => {
 };
 
 /** A pool on which every statement that writes the facts of this record fails. */
-/** Reads an array of texts in PostgreSQL's binary format. */
-const textsIn = (array: unknown): string[] => {
-  const texts: string[] = [];
-  for (let at = 20; Buffer.isBuffer(array) && at < array.length; at += 4 + array.readInt32BE(at))
-    texts.push(array.toString('utf8', at + 4, at + 4 + array.readInt32BE(at)));
-  return texts;
-};
-
 const poolWithFailingFacts = (
   record: string,
   harm: (connection: PoolClient, send: Parameters<Interceptor>[1]) => Promise<unknown>,

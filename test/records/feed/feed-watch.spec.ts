@@ -5,6 +5,7 @@ import type { Checkpoints } from '../../../src/read-models/checkpoints.js';
 import { Readiness } from '../../../src/ops/readiness.js';
 import type { WatchPool } from '../../../src/read-models/pools.js';
 import { FeedWatch, type Outcome } from '../../../src/records/feed/feed-watch.js';
+import { textsIn } from '../../support/binary-array.js';
 import { TestClock } from '../../support/test-clock.js';
 
 /** The position of the read models, and how often they were queried. */
@@ -21,7 +22,7 @@ let readiness: Readiness;
 const query = async ({ values }: { values: unknown[] }) => {
   looks += 1;
   if (fails) throw new Error('the database is away');
-  const organizations = values[0] as string[];
+  const organizations = textsIn(values[0]);
   const found = organizations.flatMap((organization, index) =>
     changedOrganizations.includes(organization) ? [index + 1] : [],
   );

@@ -5,6 +5,7 @@ import { Lease } from '../../../src/read-models/lease.js';
 import { type DeliveryAttempt, ProgressWriter } from '../../../src/webhooks/delivery/progress.js';
 import type { EndpointResponse } from '../../../src/webhooks/delivery/send.js';
 import { STORE_PROGRESS, WEBHOOKS_LANE } from '../../../src/webhooks/progress-sql.js';
+import { textsIn } from '../../support/binary-array.js';
 import { createDatabase } from '../../support/postgres.js';
 import { NO_FAILURES } from './no-failures.js';
 
@@ -15,7 +16,11 @@ const slowDatabase = () => {
   const statements: { endpoints: unknown; end: () => void; fail: (error: Error) => void }[] = [];
   const query = ({ values }: QueryConfig) =>
     new Promise((resolve, fail) => {
-      statements.push({ endpoints: values![ENDPOINT], end: () => resolve({ rows: [{ isHeld: true }] }), fail });
+      statements.push({
+        endpoints: textsIn(values![ENDPOINT]),
+        end: () => resolve({ rows: [{ isHeld: true }] }),
+        fail,
+      });
     });
   return { statements, pool: { query } as unknown as Pool };
 };

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { BEGINNING, type Batch, type EventLog, type RecordedEvent } from '../../../src/event-log/event-log.js';
-import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
-import { READ_NEXT } from '../../../src/event-log/postgres/writer.js';
-import { createPool } from '../../../src/postgres/pool.js';
-import { eventually } from '../../support/eventually.js';
-import { newDatabase } from '../../support/open-for-tests.js';
-import { NO_LIMITS } from '../../support/postgres.js';
-import { sentThreat, stored } from '../../support/upstream.js';
+import { BEGINNING, type Batch, type EventLog, type RecordedEvent } from '../../../../src/event-log/event-log.js';
+import { createPostgresLog } from '../../../../src/event-log/postgres/log.js';
+import { READ_NEXT } from '../../../../src/event-log/postgres/writer.js';
+import { createPool } from '../../../../src/postgres/pool.js';
+import { eventually } from '../../../support/eventually.js';
+import { newDatabase } from '../../../support/open-for-tests.js';
+import { NO_LIMITS } from '../../../support/postgres.js';
+import { sentThreat, stored } from '../../../support/upstream.js';
 
 const database = newDatabase();
 let log: EventLog;
