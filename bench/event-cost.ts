@@ -4,8 +4,9 @@ import type { Pool } from 'pg';
 import { cloudEvent } from '../test/support/upstream.js';
 import { requireEqual } from './equal.js';
 import { upstreamEvents } from './events.js';
-import { formatAmount, type Bench, type Goal } from './goal.js';
+import { formatAmount, type Bench, type Goal, type Measured } from './goal.js';
 import { type Installation, processorTime, processTree, startInstallation } from './installation.js';
+import { marten, tableOfStates } from './peers/event-peers.js';
 import { post } from './post.js';
 import { quartilesOf } from './statistics.js';
 
@@ -22,6 +23,8 @@ interface Filled {
   readonly events: number;
   /** What the events cost until all read models had them. */
   readonly cost: Cost;
+  /** The number of counted threats. */
+  readonly threats: number;
 }
 
 interface Cost {
@@ -105,22 +108,55 @@ export const filledInstallation = (bench: Bench): Promise<Filled> =>
       wal: after.wal - before.wal,
       size: after.size - before.size,
     };
-    return { installation, events, cost };
+    return { installation, events, cost, threats: rows[0]!.n };
   });
+
+const EVENT = 'an event from POST /v2/events to all read models';
+
+/** Compares the costs with those of peers. A comparison of two builds does not need them. */
+const againstPeers = async (bench: Bench, { events, cost, threats }: Filled): Promise<readonly Measured[]> => {
+  if (process.env['BENCH_BUILD'] !== undefined) return [];
+  const peers = [
+    ['Marten', 'Marten 9.58, appended and counted', await marten(bench, events, threats), 1],
+    [
+      'a table of states',
+      'a table of the newest states, counted when asked',
+      await tableOfStates(bench, events, threats),
+      undefined,
+    ],
+  ] as const;
+  return peers.flatMap(([name, against, peer, must]) => {
+    if (peer === undefined) return [];
+    const figures = [
+      ['processor time', cost.processorMs * 1_000, peer.processorMs * 1_000, 'µs'],
+      ['write-ahead log', cost.wal, peer.wal, 'bytes'],
+    ] as const;
+    return figures.map(([what, own, other, unit]) => ({
+      what: `${EVENT}: ${what} against ${name}`,
+      against,
+      measured: quartilesOf([own / other]),
+      unit: '×',
+      must,
+      more: false,
+      note: `${formatAmount(own / events)} against ${formatAmount(other / events)} ${unit}`,
+    }));
+  });
+};
 
 /** Measures what an event costs from `POST /v2/events` to all read models. */
 export const eventCost: Goal = {
   name: 'G29',
   startsAnyBuild: true,
   run: async (bench) => {
-    const { events, cost } = await filledInstallation(bench);
+    const filled = await filledInstallation(bench);
+    const { events, cost } = filled;
     const figures = [
       ['processor time of all processes and PostgreSQL', cost.processorMs * 1_000, 'µs', 0.55, 0.4],
       ['write-ahead log', cost.wal, 'bytes', 0.5, 0.35],
       ['growth of the database', cost.size, 'bytes', 0.5, 0.35],
     ] as const;
-    return figures.map(([what, figure, unit, must, aim]) => ({
-      what: `an event from POST /v2/events to all read models: ${what}`,
+    const lines = figures.map(([what, figure, unit, must, aim]) => ({
+      what: `${EVENT}: ${what}`,
       against: '-',
       measured: quartilesOf([figure / events]),
       unit,
@@ -128,5 +164,6 @@ export const eventCost: Goal = {
       more: false,
       note: `${formatAmount(events)} events`,
     }));
+    return [...lines, ...(await againstPeers(bench, filled))];
   },
 };

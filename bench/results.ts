@@ -29,7 +29,7 @@ export const nameOf = ({ goal, what }: Pick<Line, 'goal' | 'what'>): string => `
 export const cleanCommit = (): string | undefined => {
   const git = (...args: readonly string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
   try {
-    return git('status', '--porcelain', '--', 'src', 'projections', 'bench/*.ts') === ''
+    return git('status', '--porcelain', '--', 'src', 'projections', 'bench/*.ts', 'bench/*.cs') === ''
       ? git('rev-parse', '--short=8', 'HEAD')
       : undefined;
   } catch {
