@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, lstatSync } from 'node:fs';
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, realpath } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -35,11 +35,12 @@ const MAX_ATTEMPTS = 3;
  * Creates a directory that only the server's user and root can enter. The directory is not in the data directory,
  * because the path of a socket is limited to 103 bytes. The name of the directory is derived from the password, for two
  * reasons: the name is the same at every start, so the URL of running clients stays valid, and no other user can create
- * the directory beforehand.
+ * the directory beforehand. It is also derived from the path of the data directory, because a copy of the data directory
+ * has the same password and may run beside the original.
  */
 const socketDirectory = async (layout: ClusterLayout, attempts = MAX_ATTEMPTS): Promise<string> => {
-  const { passwordFile, owner } = layout;
-  const hash = createHash('sha256').update(await choosePassword(passwordFile));
+  const { home, passwordFile, owner } = layout;
+  const hash = createHash('sha256').update(`${await choosePassword(passwordFile)}\n${await realpath(home)}`);
   const name = `threat-protection-${hash.digest('hex').slice(0, 16)}`;
   const directory = join(existsSync('/tmp') ? '/tmp' : tmpdir(), name);
   const uid = owner?.uid ?? process.getuid?.();

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, chmodSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -197,6 +197,16 @@ describe('The embedded PostgreSQL', () => {
     await two.release();
     expect(await queryOnce(one.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
     await one.release();
+  });
+
+  it('runs beside a copy of its data directory, such as one on which an upgrade is tried', async () => {
+    const copy = join(folder, 'copy');
+    execFileSync('cp', ['-a', dataDir, copy]);
+    const [one, other] = await Promise.all([open(dataDir), open(copy)]);
+    expect(other.url).not.toBe(one.url);
+    expect(await queryOnce(other.url, 'update ours.kept set n = 43 returning n')).toEqual([{ n: 43 }]);
+    expect(await queryOnce(one.url, 'select n from ours.kept')).toEqual([{ n: 42 }]);
+    await Promise.all([one.release(), other.release()]);
   });
 
   it('rotates a log file that is too large when it starts', async () => {
