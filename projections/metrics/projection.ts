@@ -129,9 +129,9 @@ class Changes {
     if (ended.length > 0) yield END_FACTS.queryEach(ended.map((fact) => ({ ...factRow(fact), until: fact.until })));
     if (counted.length > 0)
       yield INSERT_FACTS.queryEach(
-        counted.map((counted) => {
-          const since = counted.since!;
-          return { ...factRow(counted), since, lag: lagOf(counted.fact, instants.get(since)!) };
+        counted.map((each) => {
+          const since = each.since!;
+          return { ...factRow(each), since, lag: lagOf(each.fact, instants.get(since)!) };
         }),
       );
     if (former.length > 0) yield INSERT_FORMER_FACTS.queryEach(former.map(formerRow));

@@ -2,7 +2,7 @@ import { Pool } from 'pg';
 import { randomBytes } from 'node:crypto';
 import { Command, CommandHandler, type ICommandHandler, QueryBus } from '@nestjs/cqrs';
 import { CLOCK, json, nullable, statement } from '../postgres/statement.js';
-import { MS_PER_DAY } from '../events/instant.js';
+import { MS_PER_DAY, MS_PER_HOUR } from '../events/instant.js';
 import { expiringRows, Expiry } from '../read-models/expiry.js';
 import { type Loaded, type AtPosition, CommandQueue, declareWaiting } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
@@ -58,7 +58,6 @@ export const KNOWN_DISPUTES = statement(
     ) d on true`,
 );
 
-const MS_PER_HOUR = 3_600_000;
 /** How long the contact of a dispute is kept after the resolution. */
 const CONTACT_KEPT_DAYS = limit('contact of a dispute after the resolution', 90, 'days', 'value', 'erased');
 

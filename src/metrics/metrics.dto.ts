@@ -384,12 +384,17 @@ export class RestatedRecordsRequest extends RestatementRequest {
   cursor?: string;
 }
 
-export const METRIC_NAMES = [
+/** The metrics of which a record is a unit, whatever its asset type. */
+const METRICS_OF_RECORDS = [
   'reports',
   'newThreats',
   'threatsWatchlisted',
   'takedownsFiled',
   'takedownsCompleted',
+] as const satisfies readonly (keyof Totals)[];
+
+export const METRIC_NAMES = [
+  ...METRICS_OF_RECORDS,
   'domainThreats',
   'twitterThreats',
   'telegramThreats',
@@ -476,8 +481,8 @@ export type Cause = (typeof CAUSES)[number];
 
 export class CountedAs {
   /** The metric of which the record is one unit. @example 'newThreats' */
-  @ApiProperty({ enum: ['reports', 'newThreats', 'threatsWatchlisted', 'takedownsFiled', 'takedownsCompleted'] })
-  metric!: 'reports' | 'newThreats' | 'threatsWatchlisted' | 'takedownsFiled' | 'takedownsCompleted';
+  @ApiProperty({ enum: [...METRICS_OF_RECORDS] })
+  metric!: (typeof METRICS_OF_RECORDS)[number];
   /** The asset type of a blocked threat; null for everything else. */
   @ApiProperty({ type: String, nullable: true, example: 'URL' })
   type!: string | null;

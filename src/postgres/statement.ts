@@ -137,7 +137,7 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
     rows: readonly Each<Omit<Parameters, Other>>[],
     others = {} as Pick<ValuesBy<Parameters>, Other>,
   ): QueryConfig {
-    return this.query(this.columnsOf(rows, others));
+    return this.query(this.valuesOfEach(rows, others));
   }
 
   /**
@@ -150,7 +150,7 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
     others = {} as Pick<ValuesBy<Parameters>, Other>,
   ): Promise<RowBy<Columns>[]> {
     if (rows.length === 0) return [];
-    return this.run(connection, this.columnsOf(rows, others));
+    return this.run(connection, this.valuesOfEach(rows, others));
   }
 
   /**
@@ -161,13 +161,12 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
     return (await connection.query({ text: this.text, values: this.valuesOf(values) })).rows as RowBy<Columns>[];
   }
 
-  private columnsOf<Other extends keyof Parameters>(
+  private valuesOfEach<Other extends keyof Parameters>(
     rows: readonly Each<Omit<Parameters, Other>>[],
     others: Pick<ValuesBy<Parameters>, Other>,
   ): ValuesBy<Parameters> {
-    const names = Object.keys(this.parameters) as Exclude<keyof Parameters, Other>[];
-    const columns = names.map((name) => [name, name in others ? others[name as never] : rows.map((row) => row[name])]);
-    return Object.fromEntries(columns) as ValuesBy<Parameters>;
+    const names = Object.keys(this.parameters).filter((name) => !(name in others));
+    return { ...columnsOf(rows, ...(names as Exclude<keyof Parameters, Other>[])), ...others } as ValuesBy<Parameters>;
   }
 
   private valuesOf(values: ValuesBy<Parameters>): unknown[] {

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { delivered, history } from '../support/histories.js';
-import { naiveCount, newestStates } from '../support/naive-count.js';
+import { METRICS_OF_RECORDS, naiveCount, newestStates } from '../support/naive-count.js';
 import type { ApiResponse } from '../support/call.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { Random } from '../support/random.js';
@@ -60,13 +60,7 @@ describe('POST /v2/events/status', () => {
         to: Number.MAX_SAFE_INTEGER,
       });
       const facts = [...counted.values()].flat() as { organization: string; brand?: string; measure: string }[];
-      for (const measure of [
-        'reports',
-        'newThreats',
-        'threatsWatchlisted',
-        'takedownsFiled',
-        'takedownsCompleted',
-      ] as const)
+      for (const measure of METRICS_OF_RECORDS)
         expect([
           organization,
           measure,

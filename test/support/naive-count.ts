@@ -135,6 +135,14 @@ export const naiveCount = (states: readonly State[], { organization, brand, from
   };
 };
 
+export const METRICS_OF_RECORDS = [
+  'reports',
+  'newThreats',
+  'threatsWatchlisted',
+  'takedownsFiled',
+  'takedownsCompleted',
+] as const;
+
 interface Counted {
   readonly metric: string;
   readonly type: string | null;
@@ -175,13 +183,7 @@ export const naiveLast = (events: readonly Sent[], query: Query) => {
       const instant = text === undefined ? NaN : new Date(text).getTime();
       if (!(instant >= query.from && instant <= query.to) || !counts(instant)) continue;
       const { metrics } = naiveCount(state, { ...query, from: instant, to: instant });
-      for (const metric of [
-        'reports',
-        'newThreats',
-        'threatsWatchlisted',
-        'takedownsFiled',
-        'takedownsCompleted',
-      ] as const)
+      for (const metric of METRICS_OF_RECORDS)
         if (metrics[metric] > 0 && !counted.some((each) => each.metric === metric))
           counted.push({
             metric,

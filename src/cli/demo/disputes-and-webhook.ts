@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Pool } from 'pg';
-import { assetHash } from '../../assets/asset-key.js';
-import { type Asset, KEY_VERSION } from '../../assets/asset.js';
+import type { Asset } from '../../assets/asset.js';
 import type { EventLog } from '../../event-log/event-log.js';
 import { newEvent, requireValid } from '../../event-log/new-event.js';
 import type { JsonCloudEvent } from '../../events/cloud-event-schema.js';
-import { formatInstant, MS_PER_DAY } from '../../events/instant.js';
+import { formatInstant, MS_PER_DAY, MS_PER_HOUR } from '../../events/instant.js';
+import { newStoredKey } from '../../events/stored-key.js';
 import { disputesStream } from '../../events/streams.js';
 import type { Webhook } from '../../events/types/organizations.js';
 import type { CheckVerdict } from '../../events/types/verdicts.js';
@@ -24,7 +24,6 @@ import { cloudEvent, ORGANIZATION } from './row-events.js';
 export const LOOPBACK = '127.0.0.1';
 /** How long the service holds a request until a batch is counted. */
 export const WAIT_SECONDS = 10;
-const MS_PER_HOUR = 3_600_000;
 const OWN_SITES = ['metamask.io', 'polkadot.com', 'app.uniswap.org', 'walletconnect.com'];
 
 /** A host of the organization itself, which upstream blocks by mistake. It is no threat in the shipped data. */
@@ -116,10 +115,8 @@ const fileDisputes = async (
     const disputeId = `dp_${randomBytes(12).toString('hex')}`;
     const createdAt = now - hoursAgo * MS_PER_HOUR;
     const data = { organization: ORGANIZATION, disputeId, asset, content, verdict, reason, createdAt, ...NO_REQUEST };
-    const filed = newEvent(requireValid({ type: 'DisputeFiled', data }), {
-      assetKey: { version: KEY_VERSION, hash: assetHash(asset) },
-    });
-    await log.append(disputesStream(ORGANIZATION), 'any', [filed]);
+    const filed = requireValid({ type: 'DisputeFiled', data });
+    await log.append(disputesStream(ORGANIZATION), 'any', [newEvent(filed, { assetKey: newStoredKey(filed) })]);
     if (!('decision' in decided)) continue;
     const { hours, ...decision } = decided.decision;
     const time = createdAt + hours * MS_PER_HOUR;

@@ -70,7 +70,8 @@ const MAX_SHARED_BYTES = limit(
 
 /**
  * Lets the subscriptions of a process share the pages that they read, because the lanes of a projector follow the same
- * log. A page is forgotten once all subscriptions are past it, so that erased content does not stay in memory.
+ * log. A page is forgotten once all subscriptions are past it, so that erased content does not stay in memory. If a slow
+ * subscription leaves more than `MAX_SHARED_BYTES`, the oldest pages are forgotten first.
  */
 class SharedPages {
   private readonly pages = new Map<bigint, { readonly page: Promise<Page>; bytes: number }>();
@@ -82,7 +83,7 @@ class SharedPages {
   /** @returns the page after a position, and whether it was read for another subscription */
   async take(after: bigint, subscription: symbol): Promise<{ readonly page: Page; readonly isShared: boolean }> {
     this.positions.set(subscription, after);
-    this.forgetPassed();
+    this.forget();
     const known = this.pages.get(after);
     if (known !== undefined) return { page: await known.page, isShared: true };
     const reading = { page: this.read(after), bytes: 0 };
@@ -91,7 +92,7 @@ class SharedPages {
       const page = await reading.page;
       reading.bytes = page.bytes;
       if (page.events.length === 0) this.pages.delete(after);
-      this.forgetPassed();
+      this.forget();
       return { page, isShared: false };
     } catch (error) {
       this.pages.delete(after);
@@ -101,17 +102,16 @@ class SharedPages {
 
   leave(subscription: symbol): void {
     this.positions.delete(subscription);
-    this.forgetPassed();
+    this.forget();
   }
 
-  private forgetPassed(): void {
-    let bytes = 0;
-    for (const page of this.pages.values()) bytes += page.bytes;
-    for (const [after, page] of this.pages) {
-      const isPassed = [...this.positions.values()].every((position) => position > after);
-      if (!isPassed && bytes <= MAX_SHARED_BYTES) continue;
+  private forget(): void {
+    const positions = [...this.positions.values()];
+    let excess = [...this.pages.values()].reduce((sum, { bytes }) => sum + bytes, -MAX_SHARED_BYTES);
+    for (const [after, { bytes }] of this.pages) {
+      if (excess <= 0 && positions.some((position) => position <= after)) continue;
       this.pages.delete(after);
-      bytes -= page.bytes;
+      excess -= bytes;
     }
   }
 }
