@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { versionOf } from '../projections/engine/projection.js';
-import { records } from '../projections/records/projection.js';
+import { metrics } from '../projections/metrics/projection.js';
 import { MS_PER_DAY } from '../src/events/instant.js';
 import { MEASURE } from '../src/events/facts.js';
 
@@ -114,23 +114,23 @@ export const fillFacts = async (pool: Pool, facts: number, organizations = ORGAN
 };
 
 /**
- * Fills the tables from which false positives are counted, from the threats among the facts. About one threat in fifty
- * no longer counts. The checkpoint says that this version of the projection wrote the rows.
+ * Fills the tables of changed threats. In addition to the threats among the facts, there are a fiftieth as many that no
+ * longer count. The checkpoint says that this version of the projection wrote the rows.
  */
 export const fillCountedThreats = async (pool: Pool): Promise<void> => {
   await pool.query(
-    `insert into read.counted_threats (organization, id, version, event_id, counts, counted_at, type)
-     select organization, record, 2 * at, gen_random_uuid(), hashtext(record) % 50 <> 0, at, type
-     from read.facts where measure = ${MEASURE.threat} order by organization, record`,
+    `insert into read.changed_threats (organization, id, counted_at, type)
+     select organization, 'former ' || record, at, type
+     from read.facts where measure = ${MEASURE.threat} and hashtext(record) % 50 = 0 order by organization, record`,
   );
   await pool.query(
-    `insert into read.counted_threat_days (organization, day, type, counted, false_positives)
-     select organization, (counted_at / ${MS_PER_DAY})::int, type, count(*), count(*) filter (where not counts)
-     from read.counted_threats group by 1, 2, 3 order by 1, 2, 3`,
+    `insert into read.changed_threat_days (organization, day, type, counted, false_positives)
+     select organization, (counted_at / ${MS_PER_DAY})::int, type, count(*), count(*)
+     from read.changed_threats group by 1, 2, 3 order by 1, 2, 3`,
   );
   await pool.query(
-    `insert into read.checkpoints (projection, log_id, position, as_of, version) values ('records', 'bench', 1, 1, $1)`,
-    [versionOf(records)],
+    `insert into read.checkpoints (projection, log_id, position, as_of, version) values ('metrics', 'bench', 1, 1, $1)`,
+    [versionOf(metrics)],
   );
-  for (const table of ['counted_threats', 'counted_threat_days']) await pool.query(`vacuum analyze read.${table}`);
+  for (const table of ['changed_threats', 'changed_threat_days']) await pool.query(`vacuum analyze read.${table}`);
 };

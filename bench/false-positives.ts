@@ -1,3 +1,4 @@
+import { MEASURE } from '../src/events/facts.js';
 import { formatDay, MS_PER_DAY } from '../src/events/instant.js';
 import type { FalsePositives } from '../src/metrics/metrics.dto.js';
 import { GetFalsePositives, GetFalsePositivesHandler } from '../src/metrics/get-false-positives.js';
@@ -21,8 +22,12 @@ const askService = ({ pool }: Database) => {
 /** Counts the threats one by one, grouped by type or by day. */
 const plainCounts = async <Key>({ pool }: Database, { from, to }: MetricsRange, key: string) => {
   const { rows } = await pool.query<{ key: Key; counted: number; falsePositives: number }>(
-    `select ${key} as key, count(*) as counted, count(*) filter (where not counts) as "falsePositives"
-     from read.counted_threats where organization = $1 and counted_at between $2 and $3 group by 1 order by 2 desc, 1`,
+    `select ${key} as key, count(*) as counted, count(*) filter (where not counts) as "falsePositives" from (
+       select at, type, true as counts from read.facts
+       where organization = $1 and brand = '' and measure = ${MEASURE.threat} and at between $2 and $3
+       union all
+       select counted_at, type, false from read.changed_threats where organization = $1 and counted_at between $2 and $3
+     ) threats group by 1 order by 2 desc, 1`,
     [LARGEST_ORGANIZATION, from, to],
   );
   return rows.map((row) => ({ ...row, rate: row.falsePositives / row.counted }));
@@ -41,7 +46,7 @@ export const falsePositives: Goal = {
       const range = RANGES[name];
       const { byType, byDay } = await service(range);
       const types = await plainCounts<string>(database, range, 'type');
-      const days = await plainCounts<number>(database, range, `(counted_at / ${MS_PER_DAY})::int`);
+      const days = await plainCounts<number>(database, range, `(at / ${MS_PER_DAY})::int`);
       requireEqual(
         'by type',
         types.map(({ key: type, ...counts }) => ({ ...counts, type })),

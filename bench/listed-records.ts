@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { createPostgresLog } from '../src/event-log/postgres/log.js';
 import { LISTED_KIND } from '../src/events/listed-items.js';
-import { FIRST_VERSION_WITH_DAYS_AND_OBJECTS } from '../src/read-models/checkpoints.js';
+import { FIRST_VERSION_WITH_OBJECTS } from '../src/read-models/checkpoints.js';
 import { createPool } from '../src/postgres/pool.js';
 import type { Database } from './database.js';
 import { DAY_COUNT, FIRST_DAY, LARGEST_ORGANIZATION } from './facts.js';
@@ -74,7 +74,7 @@ const fill = async (pool: Pool, records: number, logId: string): Promise<void> =
     );
     await connection.query(
       `insert into read.checkpoints (projection, log_id, position, as_of, version) values ('records', $1, $2, $3, $4)`,
-      [logId, records, Date.now() + MS_PER_DAY, FIRST_VERSION_WITH_DAYS_AND_OBJECTS],
+      [logId, records, Date.now() + MS_PER_DAY, FIRST_VERSION_WITH_OBJECTS],
     );
     await connection.query('reset synchronous_commit; reset maintenance_work_mem');
     await connection.query('vacuum analyze read.listed_records');

@@ -5,6 +5,7 @@ import type { EventOf } from '../../src/events/event.js';
 import { COUNTED_TYPES, isLater, recordOf } from '../../src/events/record.js';
 import type { ProjectedEvent, Projection, Recorded, Write } from '../engine/projection.js';
 import { forEachYielding } from '../../src/flow/time.js';
+import { type Counting, countingOf, earliest, storeChangedThreats, type ThreatStates } from './changed-threats.js';
 import { CountChanges } from './counts.js';
 import {
   DELETE_FORMER_FACTS,
@@ -43,21 +44,32 @@ const keyOf = ({ organization, kind, id }: Pick<State, 'organization' | 'kind' |
 
 const newestOf = (history: History): State => history.at(-1)!;
 
-/**
- * Returns the history of each record among these events. Histories are sorted by organization, so that neighbouring rows
- * are written together.
- */
-const historiesOf = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<History[]> => {
+interface Histories {
+  /** The history of each record, sorted by organization, so that neighbouring rows are written together. */
+  readonly histories: readonly History[];
+  /** The earliest counting of each threat with several states, by key, including states that were outdated when stored. */
+  readonly countings: ReadonlyMap<string, Counting | undefined>;
+}
+
+/** Returns the history of each record among these events. */
+const historiesOf = async (events: readonly ProjectedEvent<MetricEvent>[]): Promise<Histories> => {
   const histories = new Map<string, History>();
+  const countings = new Map<string, Counting | undefined>();
   await forEachYielding(events, (event) => {
     const state = stateOf(event);
     const key = keyOf(state);
-    histories.set(key, withState(histories.get(key) ?? [], state));
+    const history = histories.get(key) ?? [];
+    if (state.kind === 'threat' && history.length > 0) {
+      const before = countings.has(key) ? countings.get(key) : countingOf(newestOf(history).facts);
+      countings.set(key, earliest(before, countingOf(state.facts)));
+    }
+    histories.set(key, withState(history, state));
   });
-  return [...histories.values()].sort((a, b) => {
+  const sorted = [...histories.values()].sort((a, b) => {
     const [{ organization: one }, { organization: other }] = [newestOf(a), newestOf(b)];
     return one === other ? 0 : one < other ? -1 : 1;
   });
+  return { histories: sorted, countings };
 };
 
 const recordRow = ({ organization, kind, id, version, eventId, facts, position, named }: State) => ({
@@ -147,11 +159,11 @@ const prepare = async (
   events: readonly ProjectedEvent<MetricEvent>[],
   recorded: readonly Recorded[],
 ): Promise<Write> => {
-  const histories = await historiesOf(events);
+  const { histories, countings } = await historiesOf(events);
   const countChanges = new CountChanges();
   await forEachYielding(histories, (history) => countChanges.add(newestOf(history).facts, 1));
   const records = histories.map((history) => recordRow(newestOf(history)));
-  return ({ connection }) => write(histories, records, countChanges, recorded, connection);
+  return ({ connection }) => write({ histories, countings }, records, countChanges, recorded, connection);
 };
 
 /** A record of the batch that is stored already. */
@@ -165,7 +177,7 @@ interface Known {
  * meanwhile, because this transaction holds the lock of the checkpoint.
  */
 const write = async (
-  histories: readonly History[],
+  { histories, countings }: Histories,
   records: readonly ReturnType<typeof recordRow>[],
   countChanges: CountChanges,
   recorded: readonly Recorded[],
@@ -177,15 +189,25 @@ const write = async (
   const known = new Map(rows.map((row) => [histories[row.ordinal - 1]!, row]));
   const changes = new Changes();
   const late: Known[] = [];
+  const threats: ThreatStates[] = [];
   for (const history of histories) {
     const row = known.get(history);
-    if (row === undefined) {
+    const newest = newestOf(history);
+    const stored = row && storedState(newest, row);
+    const isNewer = stored === undefined || isLater(newest, stored);
+    const key = keyOf(newest);
+    if (newest.kind === 'threat' && (stored !== undefined || countings.has(key)))
+      threats.push({
+        organization: newest.organization,
+        id: newest.id,
+        first: countings.has(key) ? countings.get(key) : countingOf(newest.facts),
+        newest: countingOf(isNewer ? newest.facts : stored.facts),
+        stored: stored && countingOf(stored.facts),
+      });
+    if (stored === undefined) {
       changes.add(history, false);
       continue;
     }
-    const stored = storedState(newestOf(history), row);
-    const newest = newestOf(history);
-    const isNewer = isLater(newest, stored);
     countChanges.add(isNewer ? stored.facts : newest.facts, -1);
     if (history[0]!.position < stored.position) late.push({ history, stored });
     else if (isNewer) {
@@ -194,6 +216,7 @@ const write = async (
     }
   }
   await rewriteLate(late, changes, connection);
+  await storeChangedThreats(threats, connection);
   const missing = changes.counted.flatMap(({ since }) => (instants.has(since!) ? [] : [since!]));
   for (const [position, instant] of await instantsAt(missing, connection)) instants.set(position, instant);
   await sendPipelined(connection, function* () {
@@ -240,8 +263,18 @@ const sendPipelined = async (connection: PoolClient, statements: () => Iterable<
 /** Facts and counts of the reports, threats and takedowns of organizations and brands, now and at every position before. */
 export const metrics = {
   name: 'metrics',
-  versions: [2],
-  tables: ['records', 'facts', 'days', 'type_days', 'former_states', 'former_facts', 'log_clock'],
+  versions: [3],
+  tables: [
+    'records',
+    'facts',
+    'days',
+    'type_days',
+    'former_states',
+    'former_facts',
+    'changed_threats',
+    'changed_threat_days',
+    'log_clock',
+  ],
   clock: 'log_clock',
   types: COUNTED_TYPES,
   prepare,

@@ -1,5 +1,4 @@
 import { nullable, statement } from '../../src/postgres/statement.js';
-import { dayInSql } from '../../src/events/instant.js';
 import { LISTED_KIND } from '../../src/events/listed-items.js';
 import { storeNewest } from '../store-newest.js';
 
@@ -259,70 +258,4 @@ export const STORE_REVIEWED_ENTRIES = storeNewest(
     // An older state does not change the version, but it may change the history.
     merged: { organizations: 'excluded.organizations', history: 'excluded.history' },
   },
-);
-
-const IS_LATER = '(excluded.version, excluded.event_id) > (t.version, t.event_id)';
-const IS_FIRST = `(
-      t.counted_at is null and excluded.counted_at is not null
-      or (excluded.counted_at, excluded.type) < (t.counted_at, t.type)
-    )`;
-const setIf = (condition: string, ...columns: readonly string[]): string =>
-  columns.map((name) => `${name} = case when ${condition} then excluded.${name} else t.${name} end`).join(', ');
-
-/**
- * Merges states of threats into `counted_threats`, and adds the differences to the counts by day and type. The result
- * does not depend on the order of the states. Only the projector writes, so no count has changed since this statement
- * read it. The counts are read one by one, because a join could scan the counts of all organizations.
- */
-export const STORE_COUNTED_THREATS = statement(
-  'records-store-counted-threats',
-  {
-    organization: 'text[]',
-    id: 'text[]',
-    version: 'bigint[]',
-    eventId: 'uuid[]',
-    counts: 'boolean[]',
-    countedAt: 'bigint[]',
-    type: 'text[]',
-  },
-  {},
-  `
-    with given as materialized (
-      select * from unnest($1::text[], $2::text[], $3::bigint[], $4::uuid[], $5::boolean[], $6::bigint[], $7::text[])
-        i (organization, id, version, event_id, counts, counted_at, type)
-    ), replaced as materialized (
-      select t.organization, t.counts, t.counted_at, t.type from given excluded cross join lateral (
-        select * from counted_threats t where t.organization = excluded.organization and t.id = excluded.id limit 1
-      ) t
-      where ${IS_LATER} or ${IS_FIRST}
-    ), stored as (
-      insert into counted_threats as t (organization, id, version, event_id, counts, counted_at, type)
-      select * from given
-      on conflict (organization, id) do update set
-        ${setIf(IS_LATER, 'version', 'event_id', 'counts')},
-        ${setIf(IS_FIRST, 'counted_at', 'type')}
-      where ${IS_LATER} or ${IS_FIRST}
-      returning organization, counts, counted_at, type
-    ), changes as (
-      select organization, ${dayInSql('counted_at')} as day, type, sum(n) as counted,
-        sum(case when counts then 0 else n end) as false_positives
-      from (
-        select *, 1 as n from stored union all select *, -1 from replaced
-      ) state
-      where counted_at is not null
-      group by 1, 2, 3 having sum(n) <> 0 or sum(case when counts then 0 else n end) <> 0
-    ), changed as materialized (
-      select c.organization, c.day, c.type, d.place, c.counted + coalesce(d.counted, 0) as counted,
-        c.false_positives + coalesce(d.false_positives, 0) as false_positives
-      from changes c left join lateral (
-        select d.ctid as place, d.counted, d.false_positives from counted_threat_days d
-        where d.organization = c.organization and d.day = c.day and d.type = c.type limit 1
-      ) d on true
-    ), emptied as (
-      delete from counted_threat_days d using changed c where d.ctid = c.place and c.counted = 0
-    )
-    insert into counted_threat_days (organization, day, type, counted, false_positives)
-    select organization, day, type, counted, false_positives from changed where counted <> 0 order by 1, 2, 3
-    on conflict (organization, day, type) do update set counted = excluded.counted,
-      false_positives = excluded.false_positives`,
 );

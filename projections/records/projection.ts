@@ -1,7 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
-import { factsOf, MEASURE } from '../../src/events/facts.js';
-import { isLater, recordOf, COUNTED_TYPES } from '../../src/events/record.js';
+import { COUNTED_TYPES } from '../../src/events/record.js';
 import { type ProjectedEvent, lastWriterWins, type Projection, type Write } from '../engine/projection.js';
 import { KEY_VERSION } from '../../src/assets/asset.js';
 import { forEachYielding } from '../../src/flow/time.js';
@@ -10,43 +9,8 @@ import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';
 import { redactionOf, redactListed, redactRow, type Redaction } from './redactions.js';
 import { type DateAdded, datesOf } from './recording-clock.js';
 import { keyOf, type OwnedEvent, type Row, rowOf, withFirst } from './row.js';
-import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_COUNTED_THREATS, STORE_RECORDS } from './listed-records.js';
+import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_RECORDS } from './listed-records.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
-
-type ThreatEvent = EventOf<'ThreatStatusChanged' | 'ThreatDeleted'>;
-
-/** Whether the newest state of a threat counts as a new threat, and since when any of its states counts. */
-interface CountedThreat {
-  readonly organization: string;
-  readonly id: string;
-  readonly version: number;
-  readonly eventId: string;
-  readonly counts: boolean;
-  /** ms. Undefined: no state counts. */
-  readonly countedAt: number | undefined;
-  /** The asset type of the state at `countedAt`. */
-  readonly type: string | undefined;
-}
-
-const isThreatEvent = (projected: ProjectedEvent): projected is ProjectedEvent<ThreatEvent> =>
-  projected.event.type === 'ThreatStatusChanged' || projected.event.type === 'ThreatDeleted';
-
-const countedThreatOf = ({ event, id: eventId }: ProjectedEvent<ThreatEvent>): CountedThreat => {
-  const { organization, id, version } = recordOf(event);
-  const [, , countedAt, , type] = factsOf(event).find(([, , , measure]) => measure === MEASURE.threat) ?? [];
-  return { organization, id, version, eventId, counts: countedAt !== undefined, countedAt, type };
-};
-
-/** Whether `a` counts and is before `b`. For the same instant, the type decides. */
-const isFirst = (a: CountedThreat, b: CountedThreat): boolean =>
-  a.countedAt !== undefined &&
-  (b.countedAt === undefined || a.countedAt < b.countedAt || (a.countedAt === b.countedAt && a.type! < b.type!));
-
-/** Merges two states of a threat. The order of the states does not matter. */
-const firstAndNewest = (a: CountedThreat, b = a): CountedThreat => {
-  const { countedAt, type } = isFirst(a, b) ? a : b;
-  return { ...(isLater(a, b) ? a : b), countedAt, type };
-};
 
 type RedactedEvent = EventOf<'ContentRedacted'>;
 type RecordEvent = OwnedEvent | EntryEvent | DisputeEvent | RedactedEvent;
@@ -62,15 +26,13 @@ const isRedactedEvent = (projected: ProjectedEvent<RecordEvent>): projected is P
 
 /**
  * Keeps only the newest state of each record, but all states of each entry, because each state of an entry may concern
- * different organizations, and all events of disputes, because a dispute is put together from several events. Of a
- * threat, also keeps since when it counts.
+ * different organizations, and all events of disputes, because a dispute is put together from several events.
  */
 const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: (EntryState | Redaction)[] = [];
   const disputes: (ProjectedEvent<DisputeEvent> | Redaction)[] = [];
   const redactions: Redaction[] = [];
-  const threats = new Map<string, CountedThreat>();
   await forEachYielding(events, (event) => {
     if (isEntryEvent(event)) {
       states.push(entryStateOf(event));
@@ -100,7 +62,6 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
     // Whichever state is the newest, the record was first stored with the earlier event, and counted if any state counts.
     if (earlier)
       newest.set(key, withFirst(newest.get(key)!, { ...earlier, objectId: earlier.objectId ?? row.objectId }));
-    if (isThreatEvent(event)) threats.set(key, firstAndNewest(countedThreatOf(event), threats.get(key)));
   });
   return async ({ connection }) => {
     const dateOf = await datesOf(events, connection);
@@ -108,7 +69,6 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
     for (const row of await foldVerdicts(states, connection, dateOf)) newest.set(keyOf(row), row);
     for (const row of await foldDisputes(disputes, connection, dateOf)) newest.set(keyOf(row), row);
     await storeRows([...newest.values()], connection, dateOf);
-    await STORE_COUNTED_THREATS.runEach(connection, [...threats.values()]);
   };
 };
 
@@ -165,15 +125,7 @@ const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): 
 export const records = {
   name: 'records',
   versions: [KEY_VERSION, ITEM_VERSION],
-  tables: [
-    'listed_records',
-    'brand_records',
-    'reviewed_entries',
-    'disputes',
-    'counted_threats',
-    'counted_threat_days',
-    'recording_clock',
-  ],
+  tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'recording_clock'],
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,
 } satisfies Projection<RecordEvent>;

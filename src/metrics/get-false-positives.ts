@@ -1,26 +1,35 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { MEASURE } from '../events/facts.js';
 import { dayInSql, formatDay } from '../events/instant.js';
 import { json, nullable, type RowOf, statement } from '../postgres/statement.js';
 import { COUNTED_RANGE, MAX_DAYS, MAX_TYPES, countValues, TOO_MANY_COUNTS } from './count-sql.js';
 import { Unavailable, Unprocessable } from '../errors.js';
 import type { RequestedRange } from '../http/parameters.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
-import { FIRST_VERSION_WITH_DAYS_AND_OBJECTS } from '../read-models/checkpoints.js';
 import { MetricsQueries } from './metrics-queries.js';
 import type { FalsePositiveCounts, FalsePositives, FalsePositivesOfType } from './metrics.dto.js';
 
 const { brand: _, ...RANGE } = COUNTED_RANGE;
 
+/**
+ * Returns SQL that counts the threats of a partial day one by one: with what their newest states count, less the changed
+ * threats among them, and the changed threats with what they counted first.
+ */
 const threats = (from: string, to: string): string => `
-          select type, ${dayInSql('counted_at')} as day, 1 as n, case when counts then 0 else 1 end as wrong
-          from read.counted_threats where organization = $1 and counted_at between ${from} and ${to}`;
+          select type, ${dayInSql('at')} as day, 1 as n, 0 as wrong from read.facts
+          where organization = $1 and brand = '' and measure = ${MEASURE.threat} and at between ${from} and ${to}
+          union all
+          select newest_type, ${dayInSql('newest_at')}, -1, 0 from read.changed_threats
+          where organization = $1 and newest_at between ${from} and ${to}
+          union all
+          select type, ${dayInSql('counted_at')}, 1, case when newest_at is null then 1 else 0 end
+          from read.changed_threats where organization = $1 and counted_at between ${from} and ${to}`;
 
 /**
  * Counts threats by type and by day of first counting, and disputes, in one statement and therefore from one snapshot.
- * Whole days are read from `counted_threat_days`, partial days at the ends of the range from `counted_threats`. While the
- * rows are of a version that has not counted by day, the whole range is read from `counted_threats`. The limit is one row
- * more than a response may have, so that a range with too many days or types is detected. The parameters are those of
- * `COUNT`, without the brand.
+ * Whole days are read from `type_days` and `changed_threat_days`, partial days at the ends of the range from `facts` and
+ * `changed_threats`. The limit is one row more than a response may have, so that a range with too many days or types is
+ * detected. The parameters are those of `COUNT`, without the brand.
  */
 export const FALSE_POSITIVES = statement(
   'metrics-false-positives',
@@ -29,7 +38,7 @@ export const FALSE_POSITIVES = statement(
     /** Everything acknowledged before this instant (ms) is counted. */
     asOf: nullable('bigint'),
     position: nullable('bigint'),
-    /** The version of the projection that has written the rows. */
+    /** The version of the projection that has written the counted threats. */
     version: nullable('integer'),
     /** Counts of a type, for which the day is null, and of a day, for which the type is null. */
     threats:
@@ -45,20 +54,19 @@ export const FALSE_POSITIVES = statement(
     median: nullable('bigint'),
   },
   `
-    with c as materialized (
-      select as_of, position, version, version >= ${FIRST_VERSION_WITH_DAYS_AND_OBJECTS} as has_days
-      from read.checkpoints where projection = 'records'
-    )
     select c.as_of as "asOf", c.position, c.version, t.threats, d.filed, d.accepted, d.rejected, d.median
     from (
       select json_agg(json_build_array(type, day, counted, wrong)) as threats from (
         select type, day, sum(n) as counted, sum(wrong) as wrong from (
-          select type, day, counted as n, false_positives as wrong from read.counted_threat_days
-          where organization = $1 and day between $2::int and $3::int and (select has_days from c)
-          union all${threats('$4::bigint', 'case when (select has_days from c) then $5::bigint else $7::bigint end')}
-          union all${threats('$6::bigint', '$7::bigint')} and (select has_days from c)
+          select type, day, n, 0 as wrong from read.type_days
+          where organization = $1 and brand = '' and day between $2::int and $3::int
+          union all
+          select type, day, counted, false_positives from read.changed_threat_days
+          where organization = $1 and day between $2::int and $3::int
+          union all${threats('$4::bigint', '$5::bigint')}
+          union all${threats('$6::bigint', '$7::bigint')}
         ) in_range
-        group by grouping sets ((type), (day)) limit ${MAX_TYPES + MAX_DAYS + 1}
+        group by grouping sets ((type), (day)) having sum(n) > 0 limit ${MAX_TYPES + MAX_DAYS + 1}
       ) groups
     ) t
     cross join (
@@ -68,14 +76,17 @@ export const FALSE_POSITIVES = statement(
           filter (where resolved_at >= created_at) as median
       from read.disputes where organization = $1 and created_at between $4::bigint and $7::bigint
     ) d
-    left join c on true`,
+    cross join (
+      select min(as_of) as as_of, min(position) as position, min(version) filter (where projection = 'metrics') as version
+      from read.checkpoints where projection in ('metrics', 'records')
+    ) c`,
 );
 
 /** The single row of the result. */
 export type CountedFalsePositives = RowOf<typeof FALSE_POSITIVES>;
 
-/** The first version of the projection `records` that writes the counted threats. */
-const FIRST_VERSION = 4_001;
+/** The first version of the projection `metrics` that writes the changed threats. */
+const FIRST_VERSION = 3;
 const RETRY_AFTER_SECONDS = 5;
 
 export class GetFalsePositives extends Query<AsOf<FalsePositives>> {
@@ -105,7 +116,7 @@ const countsOf = (counted: number, falsePositives: number): FalsePositiveCounts 
 const toFalsePositives = (row: CountedFalsePositives): FalsePositives => {
   const { version, filed, accepted, rejected, median: medianTimeToResolution } = row;
   if (version !== null && version < FIRST_VERSION)
-    throw new Unavailable('The records are being rebuilt, so not all threats are counted yet', RETRY_AFTER_SECONDS);
+    throw new Unavailable('The metrics are being rebuilt, so not all threats are counted yet', RETRY_AFTER_SECONDS);
   const byType: FalsePositivesOfType[] = [];
   const days: (readonly [day: number, counts: FalsePositiveCounts])[] = [];
   for (const [type, day, ...counts] of row.threats ?? [])
@@ -128,7 +139,7 @@ export class GetFalsePositivesHandler implements IQueryHandler<GetFalsePositives
 
   /**
    * @throws as `MetricsQueries.run`
-   * @throws Unavailable while the records are rebuilt by a version that counts false positives for the first time
+   * @throws Unavailable while the metrics are rebuilt by a version that counts false positives for the first time
    * @throws Unprocessable if the range has more than `MAX_DAYS` days or `MAX_TYPES` asset types with a counted threat
    */
   execute(query: GetFalsePositives): Promise<AsOf<FalsePositives>> {

@@ -137,7 +137,7 @@ export class MetricsController {
   }
 
   @Get('metrics/false-positives')
-  @Access({ scope: 'read', reads: ['records'] })
+  @Access({ scope: 'read', reads: ['metrics', 'records'] })
   @ApiOperation({
     summary: 'Get the rate of false positives, and the outcomes of disputes',
     description:

@@ -17,8 +17,8 @@ export const READ_CHECKPOINTS = statement(
   'select projection, position, as_of as "asOf" from read.checkpoints',
 );
 
-/** The first version of the projection `records` that counts threats by day and type, and writes the columns of TAXII. */
-export const FIRST_VERSION_WITH_DAYS_AND_OBJECTS = 4_002;
+/** The first version of the projection `records` that writes the columns of TAXII. */
+export const FIRST_VERSION_WITH_OBJECTS = 4_002;
 
 /** Parked events of a projection are counted up to this number. */
 const MAX_COUNTED_PARKED = 10_000;

@@ -12,6 +12,7 @@ import * as countedThreatDays from './migrations/0030-counted-threat-days.js';
 import * as taxiiObjects from './migrations/0032-taxii-objects.js';
 import * as restatement from './migrations/0033-restatement.js';
 import * as entryHistories from './migrations/0034-entry-histories.js';
+import * as changedThreats from './migrations/0035-changed-threats.js';
 import { createPool, requireSessions } from '../postgres/pool.js';
 import { isTransient, asConfigError } from '../postgres/transient-errors.js';
 import type { Config } from '../runtime/config.js';
@@ -30,6 +31,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0032-taxii-objects': taxiiObjects,
   '0033-restatement': restatement,
   '0034-entry-histories': entryHistories,
+  '0035-changed-threats': changedThreats,
 };
 
 /**

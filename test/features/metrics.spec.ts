@@ -591,16 +591,10 @@ describe('GET /v2/organization/metrics/false-positives', () => {
     const organization = `many-${name.replaceAll(' ', '-')}`;
     const key = await app.issueKey({ organization });
     await app.pool.query(
-      `insert into read.counted_threats
-       select $1, n, 2, gen_random_uuid(), true, least(n, $2::int) * 86400000::bigint, 'TYPE_' || least(n, $3::int)
-       from generate_series(1, greatest($2::int, $3::int)) n`,
+      `insert into read.type_days (organization, brand, day, type, n)
+       select $1, '', least(n, $2::int), 'TYPE_' || least(n, $3::int), count(*)
+       from generate_series(1, greatest($2::int, $3::int)) n group by 3, 4`,
       [organization, days, types],
-    );
-    await app.pool.query(
-      `insert into read.counted_threat_days (organization, day, type, counted, false_positives)
-       select organization, counted_at / 86400000, type, count(*), 0 from read.counted_threats
-       where organization = $1 group by 1, 2, 3`,
-      [organization],
     );
     const { status, body } = await falsePositivesOf(key);
     expect(status).toBe(expected);

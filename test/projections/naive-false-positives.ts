@@ -2,13 +2,15 @@ import type { RecordedEvent } from '../../src/event-log/event-log.js';
 
 /** A naive implementation of the false positives that shares no code with the service: it reads the log for each number. */
 
+type Counting = readonly [at: number, type: string];
+
 export interface NaiveThreat {
   readonly organization: string;
   readonly id: string;
-  /** Whether the newest state counts. */
-  readonly counts: boolean;
+  /** The `createdAt` (ms) and the type with which the newest state counts. */
+  readonly newest: Counting | undefined;
   /** The first `createdAt` (ms) with which any state counts, and the type of that state. */
-  readonly first: readonly [countedAt: number, type: string] | undefined;
+  readonly first: Counting | undefined;
 }
 
 const isCounted = ({ type, data }: RecordedEvent): boolean =>
@@ -39,11 +41,15 @@ export const naiveThreats = (log: readonly RecordedEvent[]): NaiveThreat[] =>
     .map(([key, events]) => {
       const [organization, id] = key.split('\n') as [string, string];
       const newest = events.toSorted((a, b) => (rankOf(a) < rankOf(b) ? -1 : 1)).at(-1)!;
+      const countingOf = ({ data }: RecordedEvent): Counting => [
+        new Date((data as any).createdAt).getTime(),
+        (data as any).asset.type,
+      ];
       const counted = events
         .filter(isCounted)
-        .map(({ data }) => [new Date((data as any).createdAt).getTime(), (data as any).asset.type as string] as const)
+        .map(countingOf)
         .sort(([a, typeA], [b, typeB]) => a - b || (typeA < typeB ? -1 : 1));
-      return { organization, id, counts: isCounted(newest), first: counted[0] };
+      return { organization, id, newest: isCounted(newest) ? countingOf(newest) : undefined, first: counted[0] };
     });
 
 interface Query {
@@ -53,7 +59,7 @@ interface Query {
 }
 
 const countsOf = (threats: readonly NaiveThreat[]) => {
-  const falsePositives = threats.filter(({ counts }) => !counts).length;
+  const falsePositives = threats.filter(({ newest }) => newest === undefined).length;
   return {
     counted: threats.length,
     falsePositives,

@@ -88,31 +88,6 @@ export interface ListedRecordTables {
      */
     history: unknown;
   };
-  /**
-   * One row per threat of an organization, including deleted threats, written by the projection `records`. `version`,
-   * `event_id` and `counts` are of the newest state; `counted_at` and `type` are of the first state that counts.
-   */
-  counted_threats: {
-    organization: string;
-    id: string;
-    version: number;
-    event_id: string;
-    /** Whether the newest state counts as a new threat. */
-    counts: boolean;
-    /** The earliest instant at which any state of the threat counts, in ms. Null: no state counts. */
-    counted_at: number | null;
-    /** The asset type of that state. */
-    type: string | null;
-  };
-  /** The counted threats of an organization by UTC day and type of the first state that counts. */
-  counted_threat_days: {
-    organization: string;
-    day: number;
-    type: string;
-    counted: number;
-    /** The number of these threats whose newest state does not count. */
-    false_positives: number;
-  };
 }
 
 /** The history of an entry without an organization, in SQL; null if there is no history. */
@@ -125,9 +100,7 @@ const withoutRowsOf = (history: string, organization: string): string =>
 export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
   listed_records: OWN_ROWS,
   brand_records: OWN_ROWS,
-  counted_threats: OWN_ROWS,
   recording_clock: [],
-  counted_threat_days: OWN_ROWS,
   reviewed_entries: [
     {
       where: '$1::text = any(organizations)',
@@ -259,6 +232,31 @@ export interface MetricsTables {
     type: string;
     n: number;
   };
+  /**
+   * The threats whose newest state does not count as the threat counted first. All other threats that ever counted are
+   * among the facts.
+   */
+  changed_threats: {
+    organization: string;
+    id: string;
+    /** The earliest instant at which any state of the threat counts, in ms. */
+    counted_at: number;
+    /** The asset type of that state. */
+    type: string;
+    /** With what the newest state counts. Null: it does not count, so the threat is a false positive. */
+    newest_at: number | null;
+    newest_type: string | null;
+  };
+  /** What to add to `type_days` of organizations, so that each threat counts on the day and as the type of its first counting. */
+  changed_threat_days: {
+    organization: string;
+    day: number;
+    type: string;
+    /** May be negative. */
+    counted: number;
+    /** The number of these threats whose newest state does not count. */
+    false_positives: number;
+  };
   /** One last-writer-wins row per takedown, including deleted takedowns. */
   takedowns: {
     organization: string;
@@ -299,5 +297,7 @@ export const ROWS_OF_METRICS: RowsByTable<MetricsTables> = {
   log_clock: [],
   days: OWN_ROWS,
   type_days: OWN_ROWS,
+  changed_threats: OWN_ROWS,
+  changed_threat_days: OWN_ROWS,
   takedowns: OWN_ROWS,
 };

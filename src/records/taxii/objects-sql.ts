@@ -1,5 +1,5 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
-import { FIRST_VERSION_WITH_DAYS_AND_OBJECTS } from '../../read-models/checkpoints.js';
+import { FIRST_VERSION_WITH_OBJECTS } from '../../read-models/checkpoints.js';
 import { EVENT_AT_POSITION, PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from '../feed/feed-elements.js';
 import type { ObjectRow } from './objects.js';
 import { limit } from '../../limits.js';
@@ -96,7 +96,7 @@ const nextOf = (name: string, condition: string) => {
     select json_build_object(
       'asOf', (select as_of from h),
       'upTo', (select position from h),
-      'isWhole', (select version >= ${FIRST_VERSION_WITH_DAYS_AND_OBJECTS} from h),
+      'isWhole', (select version >= ${FIRST_VERSION_WITH_OBJECTS} from h),
       'heldAt', (select held_at from h),
       'heldFrom', (select held_from from h),
       'hasMore', exists (

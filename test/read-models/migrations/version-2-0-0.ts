@@ -14,7 +14,7 @@ const NOT_IN_THE_LOG = [
 export const AS_BEFORE = `
   delete from read.later_migrations;
   drop index read.webhook_endpoints_deleted, service.webhook_tests_by_time;
-  drop table read.disputes, read.counted_threats, read.counted_threat_days, read.recording_clock,
+  drop table read.disputes, read.changed_threats, read.changed_threat_days, read.recording_clock,
     read.former_states, read.former_facts, read.log_clock, service.dispute_contacts;
   insert into read.later_migrations (name, applied_at) values ('0018-lost-in-rebuilds', ''), ('0022-event-of-webhook-progress', '');
   alter table read.listed_records

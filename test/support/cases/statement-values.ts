@@ -55,8 +55,8 @@ export const tables = (n: number): string => {
       select 'acme', 't' || i, 2, ${uuid}, 'shoes', 'URL', i % 4, i, 2 * i ${rows};
     insert into read.disputes (organization, id, asset, created_at, request_key_hash, revision, filed)
       select 'acme', 'd' || i, ${uuid}, i, ${hashed}, i, '{}' ${rows};
-    insert into read.counted_threats select 'acme', 'r' || i, 2, ${uuid}, true, i * 86400000::bigint, 'URL' ${rows};
-    insert into read.counted_threat_days select 'acme', i, 'URL', 5, 1 ${rows};
+    insert into read.changed_threats select 'acme', 'r' || i, i * 86400000::bigint, 'URL', i * 86400000::bigint, 'PAGE' ${rows};
+    insert into read.changed_threat_days select 'acme', i, 'URL', 5, 1 ${rows};
     insert into service.dispute_contacts select 'acme', 'd' || i, 'a@b.example', i ${rows};
     insert into read.brands select 'acme', 'b' || i, 'B', true, 2, ${uuid} ${rows};
     insert into read.feature_flags select 'acme', 'f' || i, true, 2, ${uuid} ${rows};
@@ -270,6 +270,10 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'metrics-read-former-states': (b) => columns(b, 'acme', 'threat', key('r')),
   'metrics-delete-former-states': (b) => columns(b, 'acme', 'threat', key('r')),
   'metrics-insert-former-states': (b) => columns(b, 'acme', 'threat', key('r'), 4, id, '[]', (i) => i + MAX_ROWS, '{}'),
+  'metrics-read-changed-threats': (b) => columns(b, 'acme', key('r')),
+  'metrics-store-changed-threats': (b) => columns(b, 'acme', key('r'), AT, 'URL', AT, 'PAGE'),
+  'metrics-delete-changed-threats': (b) => columns(b, 'acme', key('r')),
+  'metrics-add-to-changed-days': (b) => columns(b, 'acme', number, 'URL', 1, 1),
   'metrics-read-clock': () => [],
   'metrics-advance-clock': (b) => columns(b, (i) => i + MAX_ROWS, number),
   'metrics-insert-clock-steps': (b) => columns(b, number, (i) => AT + i),
@@ -316,7 +320,6 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'records-redact-of-brands': (b) => columns(b, 'acme', 2, key('r')),
   'records-read-disputes': (b) => columns(b, 'acme', key('d')),
   'records-store-disputes': (b) => columns(b, 'acme', key('d'), id, 4, 4, 'ACCEPTED', null, 1, '{}', '{}'),
-  'records-store-counted-threats': (b) => columns(b, 'acme', key('r'), 4, id, false, 2, 'URL'),
   'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}', '{"before":null,"changes":[]}'),
   'asset-statuses-read-entries': (b) => [b(key('c'))],
   'asset-statuses-redact-entries': (b) => [b(key('c'))],
