@@ -242,6 +242,7 @@ export const metrics = {
   name: 'metrics',
   versions: [2],
   tables: ['records', 'facts', 'days', 'type_days', 'former_states', 'former_facts', 'log_clock'],
+  indexedForReaders: ['facts'],
   clock: 'log_clock',
   types: COUNTED_TYPES,
   prepare,

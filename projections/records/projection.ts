@@ -174,6 +174,7 @@ export const records = {
     'counted_threat_days',
     'recording_clock',
   ],
+  indexedForReaders: ['listed_records', 'brand_records', 'counted_threats'],
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,
 } satisfies Projection<RecordEvent>;
