@@ -65,6 +65,7 @@ const prepare = async (events: readonly ProjectedEvent<TakedownEvent>[]): Promis
 export const takedowns = {
   name: 'takedowns',
   tables: ['takedowns'],
+  indexedForReaders: ['takedowns'],
   types: ['TakedownFiled', 'TakedownStatusChanged', 'TakedownDeleted'],
   prepare,
 } satisfies Projection<TakedownEvent>;

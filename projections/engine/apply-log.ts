@@ -5,7 +5,14 @@ import { pause } from '../../src/flow/time.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/tables.js';
 import { applyByBisection, applyOrPark } from './parking.js';
-import { livePosition, SHADOW_INDEXES, STORAGE_PARAMETERS, TRY_LOCK, UNLOCK_ALL } from './checkpoints.js';
+import {
+  DROP_SECONDARY_INDEXES,
+  livePosition,
+  SHADOW_INDEXES,
+  STORAGE_PARAMETERS,
+  TRY_LOCK,
+  UNLOCK_ALL,
+} from './checkpoints.js';
 import { PipelinedWriter, dispatchBatch, ISOLATION_STATEMENT_TIMEOUT_MS } from './projector.js';
 import { type Projection, type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './projection.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
@@ -17,6 +24,8 @@ const PAGE_SIZE = 2_000;
  */
 const MAX_CATCH_UP_MS = 500;
 const RETRY_DELAY_MS = 50;
+/** Maximum number of connections that write a piece at the same time, each for another projection. */
+const WRITERS = 2;
 
 /**
  * Copies what `create table like` does not copy: storage parameters, and the names of indexes, which migrations refer
@@ -40,6 +49,8 @@ const createShadowSchema = async (pool: Pool, schema: string, projection: Projec
     await pool.query(`create table "${schema}"."${table}" (like read."${table}" including all)`);
     await copyTableOptions(pool, schema, table);
   }
+  for (const table of projection.indexedForReaders ?? [])
+    for (const { command } of await DROP_SECONDARY_INDEXES.run(pool, { schema, table })) await pool.query(command);
 };
 
 /** The log to read and the database to write. `onWait` and `stop` apply while the log is unavailable. */
@@ -188,7 +199,7 @@ export const applyUpToLive = async (
   }
 };
 
-/** Writes a piece to the tables of each projection, in a transaction for each. */
+/** Writes a piece to the tables of each projection, in a transaction for each, on two connections. */
 const applyPiece = async (
   pool: Pool,
   targets: readonly Target[],
@@ -199,11 +210,17 @@ const applyPiece = async (
     events.length > 1 && isolation.isActiveAt(events[0]!.position)
       ? ISOLATION_STATEMENT_TIMEOUT_MS
       : STATEMENT_TIMEOUT_MS;
-  for (const [index, part] of parts.entries()) {
-    const { events: own, recorded, prepared, unreadable, dropped } = part;
-    if (own.length + recorded.length + unreadable.length + dropped.length === 0) continue;
-    const work = (transaction: ProjectorTransaction): Promise<unknown> =>
-      applyOrPark(transaction, part, isolation, () => applyByBisection(transaction, part, prepared));
-    await transact(pool, targets[index]!.schema, work, { statementMs });
-  }
+  const waiting = parts.entries();
+  const writeEach = async (): Promise<void> => {
+    for (const [index, part] of waiting) {
+      const { events: own, recorded, prepared, unreadable, dropped } = part;
+      if (own.length + recorded.length + unreadable.length + dropped.length === 0) continue;
+      const work = (transaction: ProjectorTransaction): Promise<unknown> =>
+        applyOrPark(transaction, part, isolation, () => applyByBisection(transaction, part, prepared));
+      await transact(pool, targets[index]!.schema, work, { statementMs });
+    }
+  };
+  // All writers have ended before an error is thrown, so that the piece can be written again.
+  const results = await Promise.allSettled(Array.from({ length: WRITERS }, writeEach));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
 };

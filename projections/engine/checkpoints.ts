@@ -129,6 +129,32 @@ export const SHADOW_INDEXES = statement(
     where shadow.schema = $1::text and live.schema = 'read'`,
 );
 
+/** The commands that drop the indexes of a shadow table that enforce nothing. */
+export const DROP_SECONDARY_INDEXES = statement(
+  'rebuild-drop-secondary-indexes',
+  { schema: 'text', table: 'text' },
+  { command: 'text' },
+  `
+    select format('drop index %s', indexrelid::regclass) as command
+    from pg_index where indrelid = format('%I.%I', $1::text, $2::text)::regclass and not indisunique`,
+);
+
+/** The commands that create the indexes of a live table that its shadow table does not have, under the live names. */
+export const CREATE_MISSING_INDEXES = statement(
+  'rebuild-create-missing-indexes',
+  { schema: 'text', table: 'text' },
+  { command: 'text' },
+  `
+    select format('set local default_tablespace = %L; create index %I on %I.%I %s', coalesce(spcname, ''), i.relname,
+      $1::text, $2::text, regexp_replace(pg_get_indexdef(i.oid), '^.*? ON \\S+ ', '')) as command
+    from pg_index x
+    join pg_class i on i.oid = x.indexrelid
+    left join pg_tablespace t on t.oid = i.reltablespace
+    where x.indrelid = format('read.%I', $2::text)::regclass and not x.indisunique
+      and to_regclass(format('%I.%I', $1::text, i.relname)) is null
+    order by i.relname`,
+);
+
 /**
  * The commands that give the owner and the privileges of a live table to another table of this name, because
  * `create table like` copies neither. The owner comes first, because the owner grants the privileges.

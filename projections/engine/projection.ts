@@ -87,6 +87,12 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
   /** The tables that the projection writes and a rebuild replaces. */
   readonly tables: readonly (keyof Tables)[];
   /**
+   * The tables, among `tables`, whose indexes other than unique ones serve only readers. A rebuild creates these indexes
+   * when the tables are filled. Default: none, because a statement of the projection that misses its index would scan
+   * the table for every batch.
+   */
+  readonly indexedForReaders?: readonly (keyof Tables)[];
+  /**
    * The versions of what determines the rows, the most significant first. A version must be incremented when the same
    * events result in different rows. Rows of an earlier version are rebuilt at the next start. Default: 1.
    */

@@ -1,9 +1,11 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { Backoff, pause } from '../../src/flow/time.js';
+import { limit } from '../../src/limits.js';
+import { inTransaction } from '../../src/postgres/transaction.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
-import { livePosition, ACCESS_OF_TABLE } from './checkpoints.js';
+import { ACCESS_OF_TABLE, CREATE_MISSING_INDEXES, livePosition } from './checkpoints.js';
 import { ApplyError } from './poison-events.js';
 
 /**
@@ -14,6 +16,8 @@ const LOCK_TIMEOUT_MS = 500;
 const MIN_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5_000;
 const MAX_ATTEMPTS = 60;
+/** The time for one index of a filled table, whose build sorts the whole table. */
+const INDEX_TIMEOUT_MS = limit('index of a rebuild', 6 * 3_600_000, 'ms', 'process', 'the rebuild fails');
 /** The pauses between attempts to rebuild an outdated projection, which may take hours. */
 const MIN_RETRY_DELAY_MS = 1_000;
 const MAX_RETRY_DELAY_MS = 60_000;
@@ -68,6 +72,7 @@ const rebuildOnce = (
     const lowest = positions.reduce((one, other) => (other < one ? other : one));
     const reached = await applyLog(source, targets, { upTo: lowest, onProgress: reportProgress });
     for (const target of targets) {
+      await createMissingIndexes(source.pool, target, stop);
       const backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS);
       let position = reached;
       for (let attempt = 1; ; attempt += 1) {
@@ -84,6 +89,21 @@ const rebuildOnce = (
       onProgress?.(position);
     }
   });
+};
+
+/** Creates the indexes that the shadow tables lack, before the switch, because readers wait during the switch. */
+const createMissingIndexes = async (
+  pool: Pool,
+  { projection, schema }: Target,
+  stop: AbortSignal | undefined,
+): Promise<void> => {
+  const begin = `begin; set local statement_timeout = ${INDEX_TIMEOUT_MS}`;
+  for (const table of projection.indexedForReaders ?? [])
+    for (const { command } of await CREATE_MISSING_INDEXES.run(pool, { schema, table })) {
+      stop?.throwIfAborted();
+      const query = { text: command, query_timeout: INDEX_TIMEOUT_MS } as QueryConfig;
+      await inTransaction(pool, (connection) => connection.query(query), begin);
+    }
 };
 
 /** @returns the position at which the tables were switched */

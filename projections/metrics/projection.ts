@@ -275,6 +275,7 @@ export const metrics = {
     'changed_threat_days',
     'log_clock',
   ],
+  indexedForReaders: ['facts', 'changed_threats'],
   clock: 'log_clock',
   types: COUNTED_TYPES,
   prepare,

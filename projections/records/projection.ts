@@ -126,6 +126,7 @@ export const records = {
   name: 'records',
   versions: [KEY_VERSION, ITEM_VERSION],
   tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'recording_clock'],
+  indexedForReaders: ['listed_records', 'brand_records'],
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,
 } satisfies Projection<RecordEvent>;

@@ -1,17 +1,21 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../../projections/asset-groups.js';
 import { assetStatuses } from '../../../projections/asset-statuses.js';
-import { versionOf } from '../../../projections/engine/projection.js';
+import { type Projection, versionOf } from '../../../projections/engine/projection.js';
 import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
+import { records } from '../../../projections/records/projection.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
 import { Backoff } from '../../../src/flow/time.js';
+import { createPool } from '../../../src/postgres/pool.js';
 import { Unavailable } from '../../../src/errors.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';
+import { history } from '../../support/histories.js';
 import { newDatabase } from '../../support/open-for-tests.js';
 import { queryOnce } from '../../support/query-once.js';
 import { projectToHead } from '../../support/projecting.js';
+import { Random } from '../../support/random.js';
 import { recordedInOrder, sent } from '../../support/upstream.js';
 
 const AT = '2026-03-01T00:00:00Z';
@@ -153,8 +157,8 @@ describe('The tables of a projection', () => {
   /** The columns, indexes and storage parameters. */
   const shape = async (): Promise<unknown> => {
     const queries = [
-      `select tablename, indexname, indexdef from pg_indexes where schemaname = 'read' order by 1, 2`,
-      `select relname, reloptions from pg_class where relnamespace = 'read'::regnamespace and relkind = 'r' order by 1`,
+      `select tablename, indexname, indexdef, tablespace from pg_indexes where schemaname = 'read' order by 1, 2`,
+      `select relname, reloptions, relpersistence from pg_class where relnamespace = 'read'::regnamespace and relkind = 'r' order by 1`,
       `select conrelid::regclass::text as "table", conname, pg_get_constraintdef(oid) as definition from pg_constraint
         where connamespace = 'read'::regnamespace order by 1, 2`,
     ];
@@ -235,5 +239,74 @@ describe('The tables of a projection', () => {
     await projectToHead(log, database.pool);
     await rebuild({ pool: database.pool, log }, ALL);
     expect(await shape()).toEqual(before);
+  });
+
+  it('have their indexes in the same tablespaces after a rebuild', async () => {
+    const tablespace = `fast_${process.pid}_${Date.now()}`;
+    const connection = await database.pool.connect();
+    await connection.query('set allow_in_place_tablespaces = on');
+    await connection.query(`create tablespace ${tablespace} location ''`);
+    connection.release(true);
+    try {
+      await database.pool.query(`
+        alter index read.listed_records_feed set tablespace ${tablespace};
+        alter index read.listed_records_pkey set tablespace ${tablespace}`);
+      const log = new InMemoryEventLog();
+      const before = await shape();
+      expect(JSON.stringify(before)).toContain(tablespace);
+      await projectToHead(log, database.pool);
+      await rebuild({ pool: database.pool, log }, ALL);
+      expect(await shape()).toEqual(before);
+    } finally {
+      await database.pool.query(`
+        alter index read.listed_records_feed set tablespace pg_default;
+        alter index read.listed_records_pkey set tablespace pg_default`);
+      await database.pool.query(`drop tablespace ${tablespace}`);
+    }
+  });
+
+  it('get the indexes that only readers use after they have been filled', async () => {
+    const log = new InMemoryEventLog(recordedInOrder(history(new Random(1), 100)));
+    await projectToHead(log, database.pool);
+    const secondary = async (schema: string): Promise<number> => {
+      const query = `
+        select count(*)::int as n from pg_index join pg_class c on c.oid = indrelid
+        where relnamespace = $1::regnamespace and relname = any($2) and not indisunique`;
+      return (await database.pool.query<{ n: number }>(query, [schema, records.indexedForReaders])).rows[0]!.n;
+    };
+    const complete = await secondary('read');
+    const counts: Promise<number>[] = [];
+    await rebuild({ pool: database.pool, log }, [records], () => {
+      if (counts.length === 0) counts.push(secondary('read_next_records'));
+    });
+    expect(await Promise.all(counts)).toEqual([0]);
+    expect(await secondary('read')).toBe(complete);
+  });
+
+  it('are filled without scans of those tables that have only unique indexes meanwhile', async () => {
+    const tables = ALL.flatMap(({ indexedForReaders = [] }: Projection) => indexedForReaders);
+    const secondary = `
+      select format('drop index %s', indexrelid::regclass) from pg_index join pg_class c on c.oid = indrelid
+      where relnamespace = 'read'::regnamespace and relname = any($1) and not indisunique`;
+    const { rows: dropped } = await database.pool.query<{ format: string }>(secondary, [tables]);
+    expect(dropped.length).toBeGreaterThan(tables.length);
+    for (const { format } of dropped) await database.pool.query(format);
+    const scans = async (): Promise<object[]> => {
+      const query = `
+        select relname, seq_scan::int as scans, n_tup_ins > 0 as "isFilled" from pg_stat_user_tables
+        where schemaname = 'read' and relname = any($1) order by 1`;
+      return (await database.pool.query<object>(query, [tables])).rows;
+    };
+    const before = await scans();
+    // A connection reports its statistics when it is closed.
+    const pool = createPool(database.url);
+    const events = history(new Random(1), 2_000);
+    await projectToHead(new InMemoryEventLog(recordedInOrder([...events, ...events.slice(0, 500)])), pool);
+    await pool.end();
+    expect(before).toHaveLength(tables.length);
+    await eventually('the statistics are reported', async () =>
+      (await scans()).every((row) => (row as { isFilled: boolean }).isFilled),
+    );
+    expect(await scans()).toEqual(before.map((row) => ({ ...row, isFilled: true })));
   });
 });
