@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+// @ts-expect-error The configuration is not typed.
+import jestConfig from '../jest.config.mjs';
 
 const root = join(import.meta.dirname, '..');
 
@@ -10,8 +12,7 @@ const WHOLE_SERVICE = ['features', 'system'];
 /** Specs that test more than one file, and what they test. */
 const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'dashboard/picture.spec.ts': 'docs/images/dashboard.json',
-  'projections/false-positives.spec.ts':
-    'the counted threats of the projection of records, and the route that counts them',
+  'projections/false-positives.spec.ts': 'the changed threats of the metrics, and the route that counts them',
   'event-log/transfer/transfer.spec.ts': 'export and import of an organization between both logs',
   'event-log/postgres/set-based-appends.spec.ts': 'log.append and the function of version 2.1.0 side by side',
   'records/taxii/clients.spec.ts': 'the loops of real TAXII clients, and what each needs from a server',
@@ -114,5 +115,23 @@ describe('The support of the tests', () => {
     ['bench/a.ts', "import { b } from '../test/assets/carried-links.js';"],
   ])('is the only folder that both import: %s may not contain %j', (path, source) => {
     expect(forbiddenImports(path, source)).toHaveLength(1);
+  });
+});
+
+describe('A suite of jest.config.mjs that names its specs', () => {
+  const { projects } = jestConfig as { projects: { displayName: string; testMatch: string[] }[] };
+  const specsOf = (suite: string): string[] =>
+    projects
+      .find(({ displayName }) => displayName === suite)!
+      .testMatch.map((path) => path.replace('<rootDir>/test/', ''));
+  const withImportOf = (module: string): string[] =>
+    specs.filter((spec) => readFileSync(join(root, 'test', spec), 'utf8').includes(`/support/${module}'`)).sort();
+
+  it('names every spec with tests of full size', () => {
+    expect(specsOf('full-size').sort()).toEqual(withImportOf('full-size.js'));
+  });
+
+  it('names no spec that does not exist', () => {
+    expect(specsOf('eventstore').filter((spec) => !specs.includes(spec))).toEqual([]);
   });
 });
