@@ -172,6 +172,25 @@ interface Known {
   readonly stored: State;
 }
 
+/** Returns undefined for other records, and for a new threat with one state, which counts first and last. */
+const threatStatesOf = (
+  history: History,
+  stored: State | undefined,
+  countings: Histories['countings'],
+): ThreatStates | undefined => {
+  const newest = newestOf(history);
+  if (newest.kind !== 'threat') return undefined;
+  const key = keyOf(newest);
+  if (stored === undefined && !countings.has(key)) return undefined;
+  return {
+    organization: newest.organization,
+    id: newest.id,
+    first: countings.has(key) ? countings.get(key) : countingOf(newest.facts),
+    newest: countingOf(stored !== undefined && isLater(stored, newest) ? stored.facts : newest.facts),
+    stored: stored && countingOf(stored.facts),
+  };
+};
+
 /**
  * Writes a batch. The previous states of known records are read from the table. No other process can change the table
  * meanwhile, because this transaction holds the lock of the checkpoint.
@@ -194,20 +213,13 @@ const write = async (
     const row = known.get(history);
     const newest = newestOf(history);
     const stored = row && storedState(newest, row);
-    const isNewer = stored === undefined || isLater(newest, stored);
-    const key = keyOf(newest);
-    if (newest.kind === 'threat' && (stored !== undefined || countings.has(key)))
-      threats.push({
-        organization: newest.organization,
-        id: newest.id,
-        first: countings.has(key) ? countings.get(key) : countingOf(newest.facts),
-        newest: countingOf(isNewer ? newest.facts : stored.facts),
-        stored: stored && countingOf(stored.facts),
-      });
+    const states = threatStatesOf(history, stored, countings);
+    if (states) threats.push(states);
     if (stored === undefined) {
       changes.add(history, false);
       continue;
     }
+    const isNewer = isLater(newest, stored);
     countChanges.add(isNewer ? stored.facts : newest.facts, -1);
     if (history[0]!.position < stored.position) late.push({ history, stored });
     else if (isNewer) {
