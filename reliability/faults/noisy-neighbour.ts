@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Random } from '../../test/support/random.js';
-import { type Sent, sentReport, sentThreat, stored } from '../../test/support/upstream.js';
+import { type Sent, sentReport, sentThreat } from '../../test/support/upstream.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { sendRequest, percentile } from '../rig/http-request.js';
 import { checkStored, checkVerify, waitUntilCounted } from '../rig/check.js';
-import { History, inBatches, Sender } from '../rig/load.js';
+import { appendDirectly, History, inBatches, Sender } from '../rig/load.js';
 import type { RunContext } from '../rig/run-context.js';
 import { slowDown, startWithMemoryReports } from '../rig/memory-reports.js';
 
@@ -57,7 +56,7 @@ export const runNoisyNeighbour = async (
   const loudly =
     pastEndpoint === undefined
       ? noisySender.deliver(batches, stop.signal)
-      : append(log, batches, history, stop.signal, pastEndpoint);
+      : appendDirectly(log, batches, history, stop.signal, pastEndpoint);
   const speedUp = isProjectorSlow ? slowDown(service.projectors[0]!) : undefined;
   const latencies: number[] = [];
   const othersHistory = new History(context);
@@ -119,20 +118,6 @@ export const runNoisyNeighbour = async (
     observed: `${latencies.length} events of ${NEIGHBOURS.length} others counted after p50 ${Math.round(percentile(latencies, 0.5))}, p99 ${Math.round(p99)}, at most ${Math.round(Math.max(...latencies))} ms; the noisy organization got ${slowed} × 429`,
     findings,
   };
-};
-
-const append = async (
-  log: EventLog,
-  batches: Iterable<readonly Sent[]>,
-  history: History,
-  signal: AbortSignal,
-  maxEvents: number,
-): Promise<void> => {
-  for (const batch of batches) {
-    if (signal.aborted || history.accepted >= maxEvents) return;
-    await log.appendAll(batch.map(stored));
-    history.accepted += batch.length;
-  }
 };
 
 export const noisyNeighbour: Scenario<Scale> = {

@@ -69,19 +69,17 @@ class Pooler {
         'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
       );
     } else {
-      await this.end(way === 'killed' ? 'SIGKILL' : 'SIGINT');
+      const ended = once(this.running.process, 'exit');
+      if (way === 'killed') this.running.process.kill('SIGKILL');
+      // Unlike SIGINT and SIGTERM, the command does not wait for sessions in any version. It ends its own connection too.
+      else await this.command('shutdown').catch(() => {});
+      await ended;
+      // Deletes its files.
+      await this.running.stop();
       await sleep(outageMs);
       const listenPort = Number(new URL(this.url).port);
       this.running = await startPgBouncer(this.database.url, SETTINGS, { listenPort });
     }
-  }
-
-  private async end(signal: NodeJS.Signals): Promise<void> {
-    const ended = once(this.running.process, 'exit');
-    this.running.process.kill(signal);
-    await ended;
-    // Deletes its files.
-    await this.running.stop();
   }
 
   /** Runs a command on the admin console. */

@@ -21,6 +21,11 @@ const TAKEN_NAME = 'Taken';
 const MAX_GROUPS = 50;
 
 const oneDay = (n: number): string => `startDate=${DAY}&endDate=${DAY}T23:59:59.${String(100 + (n % 800))}Z`;
+/** The instants of a batch: its reports may not be among the newest ones when the list is read. */
+const instantsOf = (reports: readonly number[]): string => {
+  const at = (report: number): string => new Date(Date.parse(DAY) + report).toISOString();
+  return `startDate=${at(reports[0]!)}&endDate=${at(reports.at(-1)!)}`;
+};
 const severalDays = (n: number): string => `startDate=${DAY}&endDate=2026-03-${String(2 + (n % 25)).padStart(2, '0')}`;
 
 /** Reads everything that depends on the event store at a steady rate, and collects wrong responses. */
@@ -236,8 +241,7 @@ export class EventStoreReaders {
       ],
       [
         'a list with a token',
-        () =>
-          this.request('a list with a token', `/v2/organization/reports?${severalDays(0)}&limit=200`, { key, headers }),
+        () => this.request('a list with a token', `/v2/organization/reports?${instantsOf(reports)}`, { key, headers }),
         ({ items }) => reports.every((report) => items.some(({ id }: { id: string }) => id === idOf(report))),
       ],
       [

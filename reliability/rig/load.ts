@@ -1,8 +1,9 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { history, BRANDS, ORGANIZATIONS } from '../../test/support/histories.js';
+import type { EventLog } from '../../src/event-log/event-log.js';
 import type { Random } from '../../test/support/random.js';
-import { cloudEvent, sent, type Sent } from '../../test/support/upstream.js';
+import { cloudEvent, sent, type Sent, stored } from '../../test/support/upstream.js';
 import { type HttpResponse, sendRequest, BATCH } from './http-request.js';
 import type { RunContext } from './run-context.js';
 
@@ -85,6 +86,22 @@ export class History {
     this.attempts.length = 0;
   }
 }
+
+/** Appends batches to the log until `signal` aborts. Bypasses the endpoint, whose backpressure bounds the backlog. */
+export const appendDirectly = async (
+  log: EventLog,
+  batches: Iterable<readonly Sent[]>,
+  history: History,
+  signal: AbortSignal,
+  maxEvents = Infinity,
+): Promise<void> => {
+  for (const batch of batches) {
+    if (signal.aborted || history.accepted >= maxEvents) return;
+    await log.appendAll(batch.map(stored));
+    history.accepted += batch.length;
+    history.acknowledged.push(...batch);
+  }
+};
 
 /** A sender that retries each batch until it is acknowledged. */
 export class Sender {
