@@ -34,6 +34,7 @@ interface PoolerScale extends RecoveryScale {
   readonly maxResponseMs: number;
 }
 
+const COMMAND_TIMEOUT_MS = 60_000;
 const SETTINGS = [...USABLE, 'max_client_conn = 500', 'admin_users = postgres'];
 
 /** A PgBouncer in front of a database. */
@@ -82,9 +83,12 @@ class Pooler {
     }
   }
 
-  /** Runs a command on the admin console. */
+  /**
+   * Runs a command on the admin console.
+   * @throws Error after a minute: `pause` of PgBouncer 1.18 waits for all sessions of the pool mode `session`
+   */
   private command(text: string): Promise<unknown> {
-    return queryOnce(new URL('/pgbouncer', this.url).href, text);
+    return queryOnce(new URL('/pgbouncer', this.url).href, text, COMMAND_TIMEOUT_MS);
   }
 }
 

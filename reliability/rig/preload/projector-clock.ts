@@ -3,13 +3,11 @@ import type { Batch } from '../../../src/event-log/event-log.js';
 import { PostgresLog } from '../../../src/event-log/postgres/log.js';
 
 interface Reads {
-  readBatch(after: bigint): Promise<Batch>;
+  readPage(after: bigint): Promise<Batch>;
 }
 
-const reads = PostgresLog.prototype as unknown as Reads;
-// oxlint-disable-next-line unbound-method -- called with the log as `this`
-const read = reads.readBatch;
+const read = Object.getOwnPropertyDescriptor(PostgresLog.prototype, 'readPage')!.value as Reads['readPage'];
 
-reads.readBatch = async function (this: Reads, after) {
+(PostgresLog.prototype as unknown as Reads).readPage = async function (this: Reads, after) {
   return { ...(await read.call(this, after)), asOf: Date.now() };
 };
