@@ -136,7 +136,7 @@ export const DROP_SECONDARY_INDEXES = statement(
   { command: 'text' },
   `
     select format('drop index %s', indexrelid::regclass) as command
-    from pg_index where indrelid = format('%I.%I', $1::text, $2::text)::regclass and not indisunique`,
+    from pg_index where indrelid = to_regclass(format('%I.%I', $1::text, $2::text)) and not indisunique`,
 );
 
 /** The commands that create the indexes of a live table that its shadow table does not have, under the live names. */
@@ -150,7 +150,7 @@ export const CREATE_MISSING_INDEXES = statement(
     from pg_index x
     join pg_class i on i.oid = x.indexrelid
     left join pg_tablespace t on t.oid = i.reltablespace
-    where x.indrelid = format('read.%I', $2::text)::regclass and not x.indisunique
+    where x.indrelid = to_regclass(format('read.%I', $2::text)) and not x.indisunique
       and to_regclass(format('%I.%I', $1::text, i.relname)) is null
     order by i.relname`,
 );

@@ -256,6 +256,8 @@ export const VALUES: Readonly<Record<string, Values>> = {
     ...columns(b, id, number, 's', 1, 'T', '{}', '{}', '', 1, 'acme', 'k', true, 'c1', '{acme}'),
   ],
   'rebuild-shadow-indexes': () => ['read_next_metrics', 'facts'],
+  'rebuild-drop-secondary-indexes': () => ['read_next_metrics', 'facts'],
+  'rebuild-create-missing-indexes': () => ['read_next_metrics', 'facts'],
   'rebuild-access-of-table': () => ['facts'],
   'rebuild-options-of-table': () => ['facts'],
   'rebuild-try-lock': () => ['x'],

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 // Each module declares its limits when it is imported.
 import '../../../projections/engine/projector.js';
+import '../../../projections/engine/rebuild.js';
 import '../../../src/api/app.module.js';
 import '../../../src/event-log/eventstoredb/connection.js';
 import '../../../src/event-log/eventstoredb/writer.js';
