@@ -16,7 +16,7 @@ export const makeNextVersion = async (folder: string): Promise<string> => {
   for (const part of ['src', 'projections']) await cp(join(built, part), join(installed, part), { recursive: true });
   await cp(resolve('package.json'), join(folder, 'package.json'));
   await symlink(resolve('node_modules'), join(folder, 'node_modules'));
-  const file = join(installed, 'src/read-models/migrate.js');
+  const file = join(installed, 'src/read-models/prepare-tables.js');
   const text = await readFile(file, 'utf8');
   if (!text.includes(BEGIN)) throw new Error(`${file} must contain "${BEGIN}", so that a migration can be added`);
   const extension = pathToFileURL(join(built, 'reliability/upgrade/extension.js')).href;

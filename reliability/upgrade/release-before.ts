@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 /** The commit of the previous release, which deployments upgrade from. Each release updates it. */
-const COMMIT = '67e0f2431a5ec44beb695c412f300b294be96373';
+const COMMIT = 'c1fd3b0db4c97f614d0385739daec1bb0907a7cf';
 
 const PARTS = ['package.json', 'package-lock.json', 'tsconfig.json', 'nest-cli.json', 'src', 'projections'];
 
