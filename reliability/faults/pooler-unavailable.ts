@@ -72,7 +72,7 @@ class Pooler {
     } else {
       const ended = once(this.running.process, 'exit');
       if (way === 'killed') this.running.process.kill('SIGKILL');
-      // Unlike SIGINT and SIGTERM, the command does not wait for sessions in any version. It ends its own connection too.
+      // Unlike SIGINT to PgBouncer 1.18, the command does not wait for sessions. It ends its own connection too.
       else await this.command('shutdown').catch(() => {});
       await ended;
       // Deletes its files.

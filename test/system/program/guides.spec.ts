@@ -84,7 +84,7 @@ const TABLE: readonly Guide[] = [
   },
   {
     name: 'webhooks.md',
-    shows: ['"state":', '"attempts":', '204', '"secret":', '"DISABLED"'],
+    shows: ['"state":', '"attempts":', '204', '"ACTIVE"', '"secret":', '"DISABLED"'],
     except: [/webhook-master-key/],
   },
 ];
