@@ -91,19 +91,43 @@ const rebuildOnce = (
   });
 };
 
+/**
+ * Begins the transaction of an index. The server also ends the statement if this process is gone, where the platform can
+ * tell it: the next rebuild would otherwise wait for the index.
+ */
+const BEGIN_INDEX = `
+  begin; set local statement_timeout = ${INDEX_TIMEOUT_MS};
+  select set_config('client_connection_check_interval', '5s', true) where version() like '%linux%'`;
+
 /** Creates the indexes that the shadow tables lack, before the switch, because readers wait during the switch. */
 const createMissingIndexes = async (
   pool: Pool,
   { projection, schema }: Target,
   stop: AbortSignal | undefined,
 ): Promise<void> => {
-  const begin = `begin; set local statement_timeout = ${INDEX_TIMEOUT_MS}`;
   for (const table of projection.indexedForReaders ?? [])
-    for (const { command } of await CREATE_MISSING_INDEXES.run(pool, { schema, table })) {
-      stop?.throwIfAborted();
-      const query = { text: command, query_timeout: INDEX_TIMEOUT_MS } as QueryConfig;
-      await inTransaction(pool, (connection) => connection.query(query), begin);
-    }
+    for (const { command } of await CREATE_MISSING_INDEXES.run(pool, { schema, table }))
+      await inTransaction(pool, (connection) => createIndex(pool, connection, command, stop), BEGIN_INDEX);
+};
+
+const createIndex = async (
+  pool: Pool,
+  connection: PoolClient,
+  command: string,
+  stop: AbortSignal | undefined,
+): Promise<void> => {
+  const { rows } = await connection.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const cancel = (): void => void pool.query('select pg_cancel_backend($1)', [rows[0]!.pid]).catch(() => {});
+  stop?.addEventListener('abort', cancel, { once: true });
+  try {
+    stop?.throwIfAborted();
+    await connection.query({ text: command, query_timeout: INDEX_TIMEOUT_MS } as QueryConfig);
+  } catch (error) {
+    stop?.throwIfAborted();
+    throw error;
+  } finally {
+    stop?.removeEventListener('abort', cancel);
+  }
 };
 
 /** @returns the position at which the tables were switched */

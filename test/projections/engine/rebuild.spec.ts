@@ -12,6 +12,7 @@ import { Unavailable } from '../../../src/errors.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';
 import { history } from '../../support/histories.js';
+import { interceptQueries } from '../../support/query-interceptor.js';
 import { newDatabase } from '../../support/open-for-tests.js';
 import { queryOnce } from '../../support/query-once.js';
 import { projectToHead } from '../../support/projecting.js';
@@ -281,6 +282,27 @@ describe('The tables of a projection', () => {
     });
     expect(await Promise.all(counts)).toEqual([0]);
     expect(await secondary('read')).toBe(complete);
+  });
+
+  it('stay in use, at once, if the rebuild is stopped while it creates an index', async () => {
+    const log = new InMemoryEventLog(recordedInOrder(history(new Random(1), 100)));
+    await projectToHead(log, database.pool);
+    const stop = new AbortController();
+    const checks: { readonly isLinux: boolean }[] = [];
+    // A slow index: its statement sleeps on the server until it is cancelled.
+    const pool = interceptQueries(database.pool, () => async (statement, send) => {
+      if (!statement.text.includes('; create index ')) return send(statement);
+      const { rows } = await send({
+        text: `select current_setting('client_connection_check_interval') as interval, version() ~ 'linux' as "isLinux"`,
+      });
+      checks.push(...(rows as typeof checks));
+      setTimeout(() => stop.abort('SIGTERM'), 50);
+      return send({ text: 'select pg_sleep(3600)' });
+    });
+    await expect(rebuild({ pool, log }, [records], undefined, stop.signal)).rejects.toBe('SIGTERM');
+    // The server also ends the statement if the process is killed.
+    expect(checks).toEqual([{ interval: checks[0]!.isLinux ? '5s' : '0', isLinux: expect.any(Boolean) }]);
+    expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
   });
 
   it('are filled without scans of those tables that have only unique indexes meanwhile', async () => {
