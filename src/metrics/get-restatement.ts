@@ -7,16 +7,15 @@ import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { toMetrics, toTotals } from './get-metrics.js';
 import { FIELDS } from './get-timeline.js';
 import { MetricsQueries } from './metrics-queries.js';
+import { type Metrics, type Totals } from './metrics.dto.js';
 import {
   type Cause,
   type ChangesOfMetric,
   type CountedAs,
-  type Metrics,
   METRIC_NAMES,
   type RestatedRecord,
   type Restatement,
-  type Totals,
-} from './metrics.dto.js';
+} from './restatement.dto.js';
 import {
   daysBefore,
   type KnownCounts,

@@ -39,7 +39,7 @@ import {
   RestatedRecordsRequest,
   Restatement,
   RestatementRequest,
-} from './metrics.dto.js';
+} from './restatement.dto.js';
 import type { Moment } from './past-sql.js';
 
 const READS = ['metrics', 'brands-and-flags'] as const;

@@ -15,7 +15,7 @@ import {
   ListRestatedRecordsHandler,
 } from '../../../src/metrics/get-restatement.js';
 import { MetricsQueries } from '../../../src/metrics/metrics-queries.js';
-import type { RestatedRecord } from '../../../src/metrics/metrics.dto.js';
+import type { RestatedRecord } from '../../../src/metrics/restatement.dto.js';
 import { type Moment, READ_MOMENT } from '../../../src/metrics/past-sql.js';
 import { seeds } from '../../support/full-size.js';
 import { usesEventStore } from '../../support/logs.js';
