@@ -4,7 +4,7 @@ import { type RetryOptions, readWithRetries } from '../../src/event-log/read-str
 import { pause } from '../../src/flow/time.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/tables.js';
-import { applyByBisection, applyOrPark } from './parking.js';
+import { applyByBisection, applyOrPark, readDropped } from './parking.js';
 import {
   DROP_SECONDARY_INDEXES,
   livePosition,
@@ -143,6 +143,7 @@ export const applyLog = async (
     written = piece.position;
     onProgress?.(written);
   };
+  const droppedBefore = await readWithRetries(() => readDropped(log), retryOptions);
   const neverAborted = new AbortController().signal;
   for (let isComplete = false; !isComplete;) {
     const writer = new PipelinedWriter<Piece>((piece, onStarted) => {
@@ -157,7 +158,7 @@ export const applyLog = async (
         if (!last) break;
         for (const { events: own, position } of isolation.split({ events, position: last.position })) {
           const checkpoints = projections.map(({ name }) => ({ projection: name, position: read }));
-          const parts = await dispatchBatch(projections, checkpoints, { events: own, position });
+          const parts = await dispatchBatch(projections, checkpoints, { events: own, position }, droppedBefore);
           await writer.push({ events: own, position, parts });
           read = position;
         }

@@ -67,7 +67,7 @@ const laterRedactions = async (log: EventLog, parked: Parked, upTo: bigint): Pro
 export const retryParked = async (
   { pool, log }: { readonly pool: Pool; readonly log: EventLog },
   projection: Projection,
-  parked: Parked,
+  { event_id: eventId }: Pick<Parked, 'event_id'>,
 ): Promise<string | undefined> =>
   transact(
     pool,
@@ -81,14 +81,14 @@ export const retryParked = async (
         .where('projection', '=', projection.name)
         .forUpdate()
         .execute();
-      // The event may have been applied, dropped or erased since it was listed.
-      const [found] = await live
+      // The event may have been applied, dropped, erased or redacted since it was listed.
+      const [parked] = await live
         .selectFrom('parked_events')
-        .select('event_id')
+        .selectAll()
         .where('projection', '=', projection.name)
-        .where('event_id', '=', parked.event_id)
+        .where('event_id', '=', eventId)
         .execute();
-      if (found === undefined) return 'it is no longer parked';
+      if (parked === undefined) return 'it is no longer parked';
       const result = decodeEvent({
         ...parked,
         id: parked.event_id,
@@ -111,13 +111,13 @@ export const retryParked = async (
       } else {
         reason = result.kind === 'unreadable' ? result.reason : `the type ${parked.type} is unknown`;
       }
-      if (reason === undefined) await unpark(transaction, projection.name, [parked.event_id]);
+      if (reason === undefined) await unpark(transaction, projection.name, [eventId]);
       else
         await live
           .updateTable('parked_events')
           .set(({ eb }) => ({ attempts: eb('attempts', '+', 1), reason, unreadable: result.kind !== 'read' }))
           .where('projection', '=', projection.name)
-          .where('event_id', '=', parked.event_id)
+          .where('event_id', '=', eventId)
           .execute();
       return reason;
     },

@@ -1,6 +1,14 @@
 import type { PoolClient } from 'pg';
-import { eventIdOf, issueOfId, legacyEventIdOf, ERASED_TYPE, isStreamOf, streamOf } from '../../src/events/streams.js';
-import type { RecordedEvent } from '../../src/event-log/event-log.js';
+import {
+  eventIdOf,
+  issueOfId,
+  legacyEventIdOf,
+  ERASED_TYPE,
+  isStreamOf,
+  OPERATIONS_STREAM,
+  streamOf,
+} from '../../src/events/streams.js';
+import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { type EventType, isKnownType, isUpstream, parseEvent, toJson } from '../../src/events/event.js';
 import type { ProjectedEvent, Projection, Recorded, Write, ProjectorTransaction } from './projection.js';
 import { ID, SLUG } from '../../src/events/declaring/fields.js';
@@ -56,6 +64,29 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   const { position, recordedAt } = recorded.copyOf ?? recorded;
   const isCopy = recorded.copyOf !== undefined;
   return { kind: 'read', projected: { event, id, position, stream, revision, isCopy, metadata, recordedAt } };
+};
+
+/** The ids of the parked events that operators have dropped, by projection. */
+export type Dropped = ReadonlyMap<string, ReadonlySet<string>>;
+
+const PAGE_SIZE = 2_000;
+
+/** Reads which parked events have been dropped, so that whoever reads the log from its beginning skips these events. */
+export const readDropped = async (log: EventLog): Promise<Dropped> => {
+  const dropped = new Map<string, Set<string>>();
+  for (let from = 0n; ;) {
+    const page = await log.readStream(OPERATIONS_STREAM, from, PAGE_SIZE);
+    for (const recorded of page) {
+      const result = decodeEvent(recorded);
+      if (result.kind !== 'read' || result.projected.event.type !== 'ParkedEventDropped') continue;
+      const { projection, eventId } = result.projected.event.data;
+      const ids = dropped.get(projection) ?? new Set();
+      dropped.set(projection, ids.add(eventId));
+    }
+    const last = page.at(-1);
+    if (last === undefined) return dropped;
+    from = last.revision + 1n;
+  }
 };
 
 /** An event that a projection could not apply, and the reason. */

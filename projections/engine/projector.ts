@@ -23,10 +23,12 @@ import {
   applyByBisection,
   applyOrPark,
   isEventError,
+  type Dropped,
   type FailedEvent,
   type ProjectionEvents,
   type DecodedEvent,
   decodeEvent,
+  readDropped,
 } from './parking.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 
@@ -170,6 +172,7 @@ export class Projector {
     while (!signal.aborted) {
       try {
         let checkpoints = await readCheckpoints(this.pool, this.log, this.projections);
+        const droppedBefore = await readDropped(this.log);
         const lowest = checkpoints.reduce(
           (least, { position }) => (position < least ? position : least),
           checkpoints[0]!.position,
@@ -187,7 +190,7 @@ export class Projector {
           for (const { events, position, isLast } of this.isolation.split(batch)) {
             // The read models are current as of the batch only after its last piece.
             const piece = { events, position, asOf: isLast ? batch.asOf : undefined };
-            const parts = await dispatchBatch(this.projections, checkpoints, piece);
+            const parts = await dispatchBatch(this.projections, checkpoints, piece, droppedBefore);
             checkpoints = parts.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
             await writer.push({ parts, piece });
             if (signal.aborted) return;
@@ -277,11 +280,13 @@ const decodeOnce = (recorded: RecordedEvent): DecodedEvent => {
 /**
  * Decodes a batch once, and dispatches its events to the projections. Each projection prepares the events of its types
  * that are after its checkpoint.
+ * @param droppedBefore parked events that a projection must not apply, although it may be able to by now
  */
 export const dispatchBatch = async (
   projections: readonly Projection[],
   checkpoints: readonly Checkpoint[],
   batch: Pick<Batch, 'events' | 'position'>,
+  droppedBefore: Dropped,
 ): Promise<ProjectionBatch[]> => {
   const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
   const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
@@ -291,12 +296,14 @@ export const dispatchBatch = async (
   const parts = projections.map((projection): ProjectionBatch => {
     const checkpoint = positions.get(projection.name)!;
     const types: ReadonlySet<string> = new Set(projection.types);
+    const skipped = droppedBefore.get(projection.name);
     const events: ProjectedEvent[] = [];
     const unreadable: FailedEvent[] = [];
     const dropped: string[] = [];
     let unknownCount = 0;
     for (const { recorded, result } of decoded) {
       if (recorded.position <= checkpoint.position || result.kind === 'erased') continue;
+      if (skipped?.has(recorded.id)) continue;
       if (result.kind === 'unknown') unknownCount += 1;
       else if (result.kind === 'unreadable') {
         if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason, unreadable: true });

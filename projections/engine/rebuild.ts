@@ -1,11 +1,13 @@
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { Backoff, pause } from '../../src/flow/time.js';
 import { limit } from '../../src/limits.js';
+import { readWithRetries } from '../../src/event-log/read-streams.js';
 import { inTransaction } from '../../src/postgres/transaction.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
 import { ACCESS_OF_TABLE, CREATE_MISSING_INDEXES, livePosition } from './checkpoints.js';
+import { type Dropped, readDropped } from './parking.js';
 import { ApplyError } from './poison-events.js';
 
 /**
@@ -51,9 +53,16 @@ export const rebuild = async (
     } catch (error) {
       // The erasure of an organization drops shadow tables, because they may contain its rows.
       const { code } = (error instanceof ApplyError ? error.cause : error) as { code?: unknown };
-      if (attempt === MAX_DROPPED || !UNDEFINED.has(code)) throw error;
+      if (attempt === MAX_DROPPED || !(UNDEFINED.has(code) || error instanceof DroppedMeanwhile)) throw error;
     }
 };
+
+/** An operator dropped a parked event that the rebuild may have applied. */
+class DroppedMeanwhile extends Error {
+  constructor() {
+    super('Parked events are being dropped; start the rebuild again afterwards');
+  }
+}
 
 const rebuildOnce = (
   source: Source,
@@ -70,6 +79,7 @@ const rebuildOnce = (
     const live = createReadModels(source.pool);
     const positions = await Promise.all(projections.map((projection) => livePosition(live, projection)));
     const lowest = positions.reduce((one, other) => (other < one ? other : one));
+    const dropped = await readDroppedOf(source);
     const reached = await applyLog(source, targets, { upTo: lowest, onProgress: reportProgress });
     for (const target of targets) {
       await createMissingIndexes(source.pool, target, stop);
@@ -78,7 +88,7 @@ const rebuildOnce = (
       for (let attempt = 1; ; attempt += 1) {
         position = await applyUpToLive(source, target, position, reportProgress);
         try {
-          position = await switchOver(source, target, lockConnection, position);
+          position = await switchOver(source, target, { lockConnection, position, dropped });
           break;
         } catch (error) {
           if (attempt === MAX_ATTEMPTS || !LOCK_CONFLICTS.has((error as { code?: unknown }).code)) throw error;
@@ -130,14 +140,26 @@ const createIndex = async (
   }
 };
 
+const readDroppedOf = ({ log, ...retryOptions }: Source): Promise<Dropped> =>
+  readWithRetries(() => readDropped(log), retryOptions);
+
+/** What a rebuild has done before the switch. */
+interface Filled {
+  readonly lockConnection: PoolClient;
+  /** The position of the shadow tables. */
+  readonly position: bigint;
+  /** The parked events that had been dropped when the rebuild began. */
+  readonly dropped: Dropped;
+}
+
 /** @returns the position at which the tables were switched */
 const switchOver = async (
   source: Source,
   target: Target,
-  lockConnection: PoolClient,
-  position: bigint,
+  { lockConnection, position, dropped }: Filled,
 ): Promise<bigint> => {
   const { projection, schema } = target;
+  const { name } = projection;
   const live = readModelsOver(lockConnection).withSchema('read');
   try {
     await lockConnection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
@@ -150,6 +172,7 @@ const switchOver = async (
     // The rows of the last events are committed before the switch, so that the new tables are complete when readers
     // first see them.
     await applyLog(source, [target], { after: position, upTo });
+    if ((await readDroppedOf(source)).get(name)?.size !== dropped.get(name)?.size) throw new DroppedMeanwhile();
     for (const table of projection.tables) {
       const access = await ACCESS_OF_TABLE.run(lockConnection, { table });
       await lockConnection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
@@ -158,9 +181,9 @@ const switchOver = async (
     await live
       .updateTable('checkpoints')
       .set({ version: versionOf(projection) })
-      .where('projection', '=', projection.name)
+      .where('projection', '=', name)
       .execute();
-    await live.deleteFrom('parked_events').where('projection', '=', projection.name).execute();
+    await live.deleteFrom('parked_events').where('projection', '=', name).execute();
     await lockConnection.query(`insert into read.parked_events select * from "${schema}".parked_events`);
     await lockConnection.query('commit');
     return upTo;

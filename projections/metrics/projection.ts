@@ -143,7 +143,9 @@ class Changes {
       yield INSERT_FACTS.queryEach(
         counted.map((each) => {
           const since = each.since!;
-          return { ...factRow(each), since, lag: lagOf(each.fact, instants.get(since)!) };
+          const recordedAt = instants.get(since);
+          // Unknown for rows of version 2.1, until they are rebuilt.
+          return { ...factRow(each), since, lag: recordedAt === undefined ? 0 : lagOf(each.fact, recordedAt) };
         }),
       );
     if (former.length > 0) yield INSERT_FORMER_FACTS.queryEach(former.map(formerRow));

@@ -43,10 +43,8 @@ const projectAllOrNothing = async (log: EventLog, pool: Pool, tries: Tries, sign
       const events = await log.readAll(position, BATCH);
       const last = events.at(-1);
       if (!last) continue;
-      const [dealt] = await dispatchBatch([projection], [{ projection: projection.name, position }], {
-        events,
-        position: last.position,
-      });
+      const batch = { events, position: last.position };
+      const [dealt] = await dispatchBatch([projection], [{ projection: projection.name, position }], batch, new Map());
       await transact(pool, 'read', async (transaction) => {
         const { connection } = transaction;
         const write = await dealt!.prepared;

@@ -326,13 +326,11 @@ export abstract class EventLog {
   abstract head(): Promise<bigint>;
 
   /**
-   * Resolves when no more events can be stored with a time before the call, unless the store's clock is set back.
-   * Concurrent calls share one wait.
+   * Resolves when no more events can be stored with a time up to an instant, unless the store's clock is set back. In
+   * memory, an append takes no time.
+   * @param _ageMs how long ago the instant was at the call, by the database's clock
    */
-  readonly settled: () => Promise<void> = coalesce(() => this.settle());
-
-  /** Waits for appends that have been given their time. In memory, an append takes no time. */
-  protected settle(): Promise<void> {
+  settled(_ageMs: number): Promise<void> {
     return Promise.resolve();
   }
 

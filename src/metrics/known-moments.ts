@@ -11,13 +11,14 @@ import type { ProjectionName } from '../read-models/checkpoints.js';
 import { MetricsPool } from '../read-models/pools.js';
 import type { RowOf } from '../postgres/statement.js';
 import { MetricsQueries } from './metrics-queries.js';
-import { type Moment, READ_MOMENT } from './past-sql.js';
+import { FIRST_VERSION_WITH_HISTORY, type Moment, READ_MOMENT } from './past-sql.js';
 
-/** The first version of the projection `metrics` that knows since when facts count. */
-const FIRST_VERSION = 2;
 const RETRY_AFTER_SECONDS = 5;
 /** After every position of a log. */
 const END = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** A parameter that has been read, and names an instant in the past or a position of this log. */
+type Named = { readonly name: string } & ({ readonly instant: number } | { readonly position: bigint });
 
 /** Reads which states of the log a request is about, and waits until the read models include these states. */
 @Injectable()
@@ -34,21 +35,39 @@ export class KnownMoments {
   /**
    * Reads a parameter that is an instant or a `Consistency-Token`.
    * @param reads the projections that the route reads
-   * @throws Invalid, naming the parameter, if it is neither, or an instant that has not passed yet
-   * @throws Gone if the token is from another log
-   * @throws Unavailable if the read models do not reach the state in time, or were filled by an earlier version
+   * @throws as `parse` and `reach`
    */
   async read(name: string, value: string, reads: readonly ProjectionName[], reply: FastifyReply): Promise<Moment> {
+    return this.reach(await this.parse(name, value, reply), reads, reply);
+  }
+
+  /**
+   * @throws Invalid, naming the parameter, if it is neither an instant nor a token, or an instant that has not passed yet
+   * @throws Gone if the token is from another log
+   */
+  async parse(name: string, value: string, reply: FastifyReply): Promise<Named> {
+    const instant = readInstant(value);
+    if (instant === undefined) return { name, position: await this.readToken(name, value) };
+    if (instant >= this.clock.now() && instant >= (await this.inTurn(reply, 'time', () => databaseTime(this.pool))))
+      throw new Invalid(`${name} must be in the past`);
+    return { name, instant };
+  }
+
+  /**
+   * Waits until the read models include a state.
+   * @throws Gone if the position is of a state that was lost
+   * @throws Unavailable if the read models do not reach the state in time, or were filled by an earlier version
+   */
+  async reach(named: Named, reads: readonly ProjectionName[], reply: FastifyReply): Promise<Moment> {
+    const { name } = named;
     const wait = (position: bigint): Promise<void> =>
       this.consistency.waitForPosition(position, reads, reply.request, reply, name).catch((error: unknown) => {
         throw error instanceof Gone ? gone(name) : error;
       });
-    const instant = readInstant(value);
-    if (instant !== undefined) return this.atInstant(name, instant, wait, reply);
-    const position = await this.readToken(name, value);
-    await wait(position);
-    const row = await this.moment(0, position, reply);
-    return { position: Number(position), instant: row.instant ?? 0 };
+    if ('instant' in named) return this.atInstant(named.instant, wait, reply);
+    await wait(named.position);
+    const row = await this.moment(0, named.position, reply);
+    return { position: Number(named.position), instant: row.instant ?? 0 };
   }
 
   /** Returns the present state, as the read models have it. */
@@ -62,16 +81,13 @@ export class KnownMoments {
    * everything that it has given an earlier time.
    */
   private async atInstant(
-    name: string,
     instant: number,
     wait: (position: bigint) => Promise<void>,
     reply: FastifyReply,
   ): Promise<Moment> {
-    if (instant >= this.clock.now() && instant >= (await this.inTurn(reply, 'time', () => databaseTime(this.pool))))
-      throw new Invalid(`${name} must be in the past`);
     const { next } = await this.moment(instant, -1n, reply);
     if (next !== null) return { position: next - 1, instant };
-    await this.log.settled();
+    await this.log.settled(this.clock.now() - instant);
     const head = await this.log.forSubscriptions.head();
     await wait(head);
     const later = await this.moment(instant, -1n, reply);
@@ -93,7 +109,7 @@ export class KnownMoments {
   private async moment(instant: number, position: bigint, reply: FastifyReply): Promise<RowOf<typeof READ_MOMENT>> {
     const read = (): Promise<RowOf<typeof READ_MOMENT>[]> => READ_MOMENT.run(this.pool, { instant, position });
     const [row] = await this.inTurn(reply, `moment ${instant} ${position}`, read);
-    if (row!.version !== null && row!.version < FIRST_VERSION)
+    if (row!.version !== null && row!.version < FIRST_VERSION_WITH_HISTORY)
       throw new Unavailable(
         'The metrics are being rebuilt, so the service does not know yet what it knew in the past',
         RETRY_AFTER_SECONDS,

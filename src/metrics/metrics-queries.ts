@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { NO_REPLICAS, Replicas } from '../read-models/replicas.js';
+import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas.js';
 import { Unavailable } from '../errors.js';
 import { checkBrand } from '../http/access/access.js';
 import { DatabaseClock } from '../postgres/clock.js';
@@ -8,7 +8,7 @@ import { isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transie
 import { MetricsPool } from '../read-models/pools.js';
 import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js';
-import type { Moment } from './past-sql.js';
+import { FIRST_VERSION_WITH_HISTORY, type Moment, READ_MOMENT } from './past-sql.js';
 
 /**
  * One query at a time: a query of many days occupies a processor of PostgreSQL and then the event loop, and the queries
@@ -34,6 +34,16 @@ export interface MetricsQuery {
   /** The latest state of the past that the result is about. A replica must have reached it. Undefined: the present. */
   readonly known?: Moment | undefined;
 }
+
+/**
+ * `KnownMoments` has checked the primary, but a replica may not have the rows of a rebuild yet.
+ * @throws TooOld if the rows were written by an earlier version
+ */
+const requireHistory = async (replica: Connection): Promise<void> => {
+  const [row] = await READ_MOMENT.run(replica, { instant: 0, position: -1n });
+  if (row!.version !== null && row!.version < FIRST_VERSION_WITH_HISTORY)
+    throw new TooOld('The rows of the replica do not say since when they count');
+};
 
 /** Runs metrics queries, with a limit of concurrent queries for each organization. */
 @Injectable()
@@ -64,7 +74,8 @@ export class MetricsQueries {
       // The time is read when the query starts, which is after the arrival of all requests that share the result.
       const now = this.clock.now();
       try {
-        const ask = async (connection: Connection): Promise<Answer> => {
+        const ask = async (connection: Connection, isReplica: boolean): Promise<Answer> => {
+          if (isReplica && known !== undefined) await requireHistory(connection);
           if (brand !== undefined) await checkBrand(connection, organization, brand);
           return answer(connection, rangeAt(query.range, now), now);
         };

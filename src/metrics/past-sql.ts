@@ -42,6 +42,9 @@ export const READ_MOMENT = statement(
       (select position from read.checkpoints where projection = 'metrics') as head`,
 );
 
+/** The first version of the projection `metrics` whose rows say since when they count. */
+export const FIRST_VERSION_WITH_HISTORY = 2;
+
 /** The classes of delays (`lagOf`): the longest delay is less than 2^22 days. */
 const MAX_LAG = 22;
 /** The classes of spans (`spanOf`), in hexadecimal digits: positions are less than 2^53. */

@@ -84,6 +84,17 @@ const requireOrder = ({ from, to }: RestatementRequest): void => {
   if (first !== undefined && last !== undefined && first > last) throw new Invalid(NOT_IN_ORDER);
 };
 
+/** Waits for both. @throws Invalid, if both fail and one of them so: a malformed parameter is named before a lost state */
+const invalidFirst = async <First, Second>(
+  first: Promise<First>,
+  second: Second | Promise<Second>,
+): Promise<readonly [First, Second]> => {
+  const results = await Promise.allSettled([first, second]);
+  const errors = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  if (errors.length > 0) throw errors.find((error) => error instanceof Invalid) ?? errors[0];
+  return [await first, await second];
+};
+
 @ApiTags('Metrics')
 @Controller('v2/organization/metrics')
 export class RestatementController {
@@ -206,11 +217,13 @@ export class RestatementController {
   ): Promise<Change> {
     const range = readRange(request.startDate, request.endDate);
     requireOrder(request);
-    const from = await this.moments.read('from', request.from, reads, reply);
-    if (knownTo) return { range, from, to: knownTo };
-    const to = await (request.to === undefined
-      ? this.moments.present(reply)
-      : this.moments.read('to', request.to, reads, reply));
-    return { range, from, to };
+    const ofCursor = knownTo && { name: 'cursor', position: BigInt(knownTo.position) };
+    const [from, to] = await invalidFirst(
+      this.moments.parse('from', request.from, reply),
+      ofCursor ?? (request.to === undefined ? undefined : this.moments.parse('to', request.to, reply)),
+    );
+    const earlier = await this.moments.reach(from, reads, reply);
+    const later = to === undefined ? await this.moments.present(reply) : await this.moments.reach(to, reads, reply);
+    return { range, from: earlier, to: knownTo ?? later };
   }
 }

@@ -371,6 +371,37 @@ describe('GET /v2/organization/metrics/restatement', () => {
     expect((await call(`/restatement/records?${BETWEEN}&cursor=never`)).status).toBe(400);
   });
 
+  it('are not paged while the read models do not include the state of the cursor', async () => {
+    const query = `${FEBRUARY}&from=${MARCH_1}&limit=1`;
+    const { body } = await call(`/restatement/records?${query}`);
+    const next = `/restatement/records?${query}&cursor=${body.nextCursor}`;
+    expect((await call(next)).status).toBe(200);
+    const { rows } = await app.pool.query<{ position: number }>(
+      `update read.checkpoints set position = position - 1 where projection = 'metrics' returning position`,
+    );
+    const waiting = await call(next, keys.acme, { prefer: 'wait=0' });
+    expect([waiting.status, waiting.headers.get('retry-after')]).toEqual([503, '1']);
+    await app.pool.query(`update read.checkpoints set position = $1 where projection = 'metrics'`, [
+      rows[0]!.position + 1,
+    ]);
+    expect((await call(next)).status).toBe(200);
+  });
+
+  it('name a malformed parameter before one that is of another log', async () => {
+    const another = await startApp();
+    const upstream = await another.issueKey({ scopes: ['ingest'] });
+    const foreign = (await report(another, upstream, [threat('t-1')])).headers.get('consistency-token')!;
+    await another.close();
+    for (const [from, to] of [
+      [foreign, 'garbage'],
+      ['garbage', foreign],
+    ]) {
+      const answer = await call(`/restatement?${FEBRUARY}&from=${from}&to=${to}`);
+      expect([from, to, answer.status]).toEqual([from, to, 400]);
+    }
+    expect((await call(`/restatement?${FEBRUARY}&from=${foreign}&to=${foreign}`)).status).toBe(410);
+  });
+
   it('is a table with Accept or as .csv', async () => {
     const negotiated = await call(`/restatement/records?${BETWEEN}`, keys.acme, { accept: 'text/csv' });
     const table = await call(`/restatement/records.csv?${BETWEEN}`);

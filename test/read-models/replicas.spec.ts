@@ -279,6 +279,24 @@ describe('The API with DATABASE_READ_URL', () => {
     await eventually('the replica answers', () => allRoutesReport(current - 1));
   });
 
+  it('reads the past from the primary while the replica has rows of a version that does not know the past', async () => {
+    const setVersion = (pool: Pool, version: number): Promise<unknown> =>
+      pool.query(`update read.checkpoints set version = $1 where projection = 'metrics'`, [version]);
+    await setVersion(app.pool, 2);
+    await app.pool.query('insert into read.log_clock (position, recorded_at) values (4, $1)', [current]);
+    const past = async (): Promise<string | null> => {
+      const url = `${app.url}/v2/organization/metrics?endDate=2026-03-31&knownAt=2026-04-01T00:00:00Z`;
+      const answer = await fetch(url, { headers: { 'x-api-key': key } });
+      expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)]);
+      return answer.headers.get('x-as-of');
+    };
+    await setVersion(replica.pool, 2);
+    await eventually('the replica answers', async () => (await past()) === new Date(current - 1).toISOString());
+    await setVersion(replica.pool, 1);
+    expect(await past()).toBe(new Date(current).toISOString());
+    await eventually('the replica answers', () => allRoutesReport(current - 1));
+  });
+
   it('reads from the primary, without an error, while the replica does not respond', async () => {
     proxy.freeze();
     expect(await allRoutesReport(current)).toBe(true);

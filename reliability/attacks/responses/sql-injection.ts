@@ -124,5 +124,7 @@ export const sqlInjection: Scenario<Scale> = {
     return { ...outcome, findings: [...outcome.findings, ...(isWhole ? [] : ['The schema has changed'])] };
   },
   guard: 'SQL parameters instead of concatenated text',
+  // Later payloads make the server without the guard sleep for 5 s, in each field.
+  controlScale: { payloads: 30 },
   withoutGuard: async (context, scale) => attack(await startNaiveService(context), scale),
 };

@@ -2,6 +2,7 @@ import type { Outcome, Scenario } from '../../scenario.js';
 import { MB, watchPeak } from '../../rig/memory-reports.js';
 import { readFileSync } from 'node:fs';
 import { sendUntilAnswered } from '../../../test/support/raw.js';
+import { sendRequest } from '../../rig/http-request.js';
 import { runConcurrently } from '../../rig/run-concurrently.js';
 import { startNaiveService, TENANTS } from '../../rig/shared-services.js';
 import type { Target } from '../../rig/target.js';
@@ -85,6 +86,11 @@ const attack = async (target: Target, { rounds, atOnce, mostMore, timeoutMs }: S
     const status = await push(oversize);
     if (!oversize.statuses.includes(status)) findings.push(`${oversize.what} got the status ${status}`);
   }
+  // The heap of a new process grows to its usual size with ordinary requests, too.
+  const json = { contents: Array<string>(100).fill('a.example') };
+  await runConcurrently(atOnce, atOnce * rounds, () =>
+    sendRequest(`${target.url}/v2/asset/check/bulk`, { key, json, timeoutMs }).catch(() => undefined),
+  );
   await target.measureResources();
   const before = resident(target.api.pid);
   const peakOf = watchPeak(() => resident(target.api.pid));

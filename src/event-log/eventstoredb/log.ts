@@ -36,6 +36,8 @@ const MAX_WAIT_FOR_ERASURES_MS = 500;
 const ERASED_STREAM = new RegExp(`^${ERASED_CATEGORY}-([0-9]{1,19})$`);
 /** The time within which a majority of the nodes stores an event, after the leader has given it a time, with a margin. */
 const SETTLE_MS = 250;
+/** How far the store's clock may be behind that of the database, without events that appear in a state that was answered. */
+const MAX_SKEW_MS = 2_000;
 /** Maximum streams that one call searches concurrently. */
 const MAX_CONCURRENT_SEARCHES = 8;
 
@@ -152,8 +154,8 @@ export class EventStoreDbLog extends EventLog {
   }
 
   /** The leader gives an event its time before a majority of the nodes has stored the event. */
-  protected override settle(): Promise<void> {
-    return pause(SETTLE_MS);
+  override settled(ageMs: number): Promise<void> {
+    return pause(Math.max(SETTLE_MS, MAX_SKEW_MS - ageMs));
   }
 
   /**

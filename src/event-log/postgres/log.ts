@@ -32,6 +32,7 @@ import {
   PostgresWriter,
 } from './writer.js';
 import { limit } from '../../limits.js';
+import { coalesce } from '../../flow/shared-work.js';
 import { Backoff, pause } from '../../flow/time.js';
 
 /** Maximum events per batch. */
@@ -230,9 +231,13 @@ export class PostgresLog extends EventLog {
   }
 
   /** An append takes its time under the lock of the log, so the lock is free once the appends before have committed. */
-  protected override async settle(): Promise<void> {
-    await orThrowUnavailable(AWAIT_APPENDS.run(this.pool, {}));
+  override settled(): Promise<void> {
+    return this.awaitAppends();
   }
+
+  private readonly awaitAppends = coalesce(async (): Promise<void> => {
+    await orThrowUnavailable(AWAIT_APPENDS.run(this.pool, {}));
+  });
 
   async id(): Promise<string> {
     if (this.logId !== undefined) return this.logId;

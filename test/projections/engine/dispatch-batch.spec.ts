@@ -39,7 +39,9 @@ const eventsOf = (type: UpstreamEvent['type']) =>
 it('Other work runs after each event that is costly to decode, so that the transaction of the previous batch does not wait', async () => {
   const events = eventsOf('ThreatStatusChanged').map((event) => costly(event, 'data'));
   const checkpoints = projections.map(({ name }) => ({ projection: name, position: -1n }));
-  const turns = await turnsDuring(dispatchBatch(projections, checkpoints, { events, position: BigInt(EVENTS) }));
+  const turns = await turnsDuring(
+    dispatchBatch(projections, checkpoints, { events, position: BigInt(EVENTS) }, new Map()),
+  );
   expect(turns).toBeGreaterThanOrEqual(EVENTS - 2);
 });
 

@@ -222,6 +222,50 @@ describe('Events that cannot be applied', () => {
     expect(await countedThreats()).toBe(2);
   });
 
+  it('are not applied after a drop, although a rebuild, or a projector from the beginning, can apply them by now', async () => {
+    await append(threats(4));
+    await project([refusing([threat(1), threat(2)])]);
+    const [one] = await listParked(database.pool, eventId(threat(1)));
+    await dropParked(log, [one!], 'upstream made it up');
+    await project([metrics]);
+    await rebuild({ pool: database.pool, log }, [metrics]);
+    expect(await listParked(database.pool)).toEqual([]);
+    expect(await countedThreats()).toBe(3);
+    expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
+    await database.pool.query(`truncate ${[...metrics.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
+    await project([metrics]);
+    expect(await countedThreats()).toBe(3);
+  });
+
+  it('are not applied by a rebuild during which they are dropped', async () => {
+    await append(threats(3));
+    await project([refusing([threat(1)])]);
+    const [one] = await listParked(database.pool);
+    const readAll = log.readAll.bind(log);
+    let reads = 0;
+    log.readAll = async (...given) => {
+      const page = await readAll(...given);
+      if ((reads += 1) === 1) await dropParked(log, [one!], 'upstream made it up');
+      return page;
+    };
+    await rebuild({ pool: database.pool, log }, [metrics]);
+    expect(await countedThreats()).toBe(2);
+    expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
+  });
+
+  it('are retried as they are stored by then, not as they were listed', async () => {
+    const cause = { there: true };
+    const projection = refusing([threat(1)], cause);
+    await append(threats(3));
+    await project([projection]);
+    cause.there = false;
+    const [parked] = await listParked(database.pool);
+    // What concerns an erased organization is removed from the row meanwhile.
+    await database.pool.query(`update read.parked_events set data = (data::jsonb - 'asset')::json`);
+    expect(await retryParked({ pool: database.pool, log }, projection, parked!)).toContain('data.asset');
+    expect(await countedThreats()).toBe(2);
+  });
+
   it('are parked if the database rejects their data, but not if it would reject any event', async () => {
     await database.pool.query(`alter table read.records add constraint small check (id <> 't-1')`);
     await append(threats(3));
