@@ -306,7 +306,8 @@ export const dispatchBatch = async (
       if (skipped?.has(recorded.id)) continue;
       if (result.kind === 'unknown') unknownCount += 1;
       else if (result.kind === 'unreadable') {
-        if (types.has(result.type)) unreadable.push({ ...recorded, reason: result.reason, unreadable: true });
+        if (types.has(result.type))
+          unreadable.push({ ...recorded, ...recorded.copyOf, reason: result.reason, unreadable: true });
       } else {
         const { event } = result.projected;
         if (types.has(event.type)) events.push(result.projected);
@@ -326,7 +327,7 @@ export const dispatchBatch = async (
     const prepared = projection.prepare(events, recorded);
     return {
       projection,
-      move: { checkpoint, to, last, isApplying: events.length > 0, unknownCount },
+      move: { checkpoint, to, last, isApplying: events.some(({ isCopy }) => isCopy !== true), unknownCount },
       events,
       recorded,
       prepared,

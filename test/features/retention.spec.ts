@@ -11,7 +11,17 @@ import { organizationWithGroup } from '../support/organization-with-group.js';
 import { sharedApp, sharedDatabase, sharedProjecting } from '../support/open-for-tests.js';
 import { Random } from '../support/random.js';
 import { tableLines } from '../support/table-lines.js';
-import { EXAMPLES, report, sent, type Sent, sentReport, sentStatus, sentThreat, stored } from '../support/upstream.js';
+import {
+  eventId,
+  EXAMPLES,
+  report,
+  sent,
+  sentReport,
+  sentStatus,
+  sentThreat,
+  stored,
+  type Sent,
+} from '../support/upstream.js';
 
 // The random ranges are 8,000 requests.
 jest.setTimeout(300_000);
@@ -299,6 +309,34 @@ describe('retention apply', () => {
     await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
     expect(await linesWith('expired')).toEqual([]);
     expect(await answersOf()).toEqual(answers);
+  });
+
+  it('redacts a content again if the same state is sent again later', async () => {
+    const old = { createdAt: daysAgo(1_000), updatedAt: daysAgo(900) };
+    const content = (kind: string) => ({ asset: url(`https://resent-${kind}.example/expired`) });
+    const sentWith = (n: number): Sent[] => [
+      sentThreat('t-again', { organization: 'acme', ...content('threat'), ...old }, `again-${n}`),
+      sentStatus('c-again', { ...content('entry'), brandReviews: reviews, createdAt: old.createdAt }, `again-${n}`),
+    ];
+    // Of two states with the same version, the one with the greater id is in force.
+    const [first, second] = [sentWith(1), sentWith(2)].map((sents) => sents.map((each) => each));
+    const ascending = first!.map((one, n) =>
+      eventId(one) < eventId(second![n]!) ? [one, second![n]!] : [second![n]!, one],
+    );
+    const current = sentStatus('c-current', { ...content('entry'), status: 'BLOCKED', createdAt: daysAgo(800) });
+    await app.log.appendAll([...ascending.map(([one]) => stored(one!)), stored(current)]);
+    for (const n of [1, 0]) {
+      await projecting.reached();
+      expect((await linesWith('resent-')).length).toBeGreaterThan(0);
+      expect((await apply()).code).toBe(0);
+      expect(
+        (await linesWith('resent-threat'))
+          .concat(await linesWith('c-again'))
+          .filter((line) => line.includes('resent-')),
+      ).toEqual([]);
+      if (n === 1) await app.log.appendAll(ascending.map(([, other]) => stored(other!)));
+    }
+    expect(await differences()).toEqual([]);
   });
 
   it('keeps the content of a record whose younger state has not been applied yet', async () => {

@@ -76,7 +76,7 @@ export const applyRetention = async (
     const expired = expiredOf(outdated, cutoff);
     for (const [type, count] of Object.entries(countByType(expired))) events[type] = (events[type] ?? 0) + count;
     if (!dryRun && expired.length > 0)
-      await redactEvents(session, contents, expired, operator, ({ version }) => version);
+      await redactEvents(session, contents, expired, operator, ({ version, eventId }) => `${version} ${eventId}`);
   }
   if (!dryRun && Object.keys(events).length > 0) await renewStatistics(pool);
   return { cutoff, events, nodes: dryRun || Object.keys(events).length === 0 ? [] : contents.nodes };

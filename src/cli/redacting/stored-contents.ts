@@ -115,7 +115,7 @@ const appendRedactions = async <Found extends FoundEvent>(
   { pool, log }: Session,
   found: readonly Found[],
   operator: string,
-  markOf: (lastEvent: Found) => number,
+  markOf: (lastEvent: Found) => number | string,
 ): Promise<number> => {
   const redactedAt = await databaseTime(pool);
   const records = new Map<string, { readonly stream: string; readonly last: Found }>();
@@ -146,7 +146,7 @@ const appendRedactions = async <Found extends FoundEvent>(
  * applied these events, then rewrites the found events. A rebuild has the same rows at any time in between, and a call
  * that was killed can be repeated: the events of this service have the same ids again.
  * @param found in the order of the log
- * @param markOf returns the same number for the last event of a record when the call is repeated, so that the repeated
+ * @param markOf returns the same value for the last event of a record when the call is repeated, so that the repeated
  *   call appends the same `ContentRedacted`
  * @param onRewritten receives the number of rewritten events
  */
@@ -155,7 +155,7 @@ export const redactEvents = async <Found extends FoundEvent>(
   contents: StoredContents,
   found: readonly Found[],
   operator: string,
-  markOf: (lastEvent: Found) => number,
+  markOf: (lastEvent: Found) => number | string,
   onRewritten: (events: number) => void = () => {},
 ): Promise<void> => {
   const last = await appendRedactions(session, found, operator, markOf);

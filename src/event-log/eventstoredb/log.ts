@@ -77,7 +77,7 @@ export class EventStoreDbLog extends EventLog {
     this.writer = new Writer(connection, streams);
     const rewriter = new StreamRewriter(connection, streams, this.writer);
     this.eraser = new EventStoreEraser(connection, streams, rewriter, nodes);
-    this.redactor = new EventStoreRedactor(rewriter, this.writer, nodes);
+    this.redactor = new EventStoreRedactor(rewriter, nodes);
   }
 
   protected override async store(

@@ -27,6 +27,20 @@ const versionOf = ({ type, data }: NewEvent): string => {
   return JSON.stringify([type, changeId, createdAt]);
 };
 
+/** The greatest event id of each version of a verdict in the file, which is the state in force. About 200 bytes each. */
+type InForce = Map<string, string>;
+
+const verdictOf = (event: FileEvent): string => event.stream + versionOf(event);
+
+const noteInForce = (page: readonly FileEvent[], inForce: InForce): void => {
+  for (const event of page) {
+    if (!isVerdict(event)) continue;
+    const verdict = verdictOf(event);
+    const known = inForce.get(verdict);
+    if (known === undefined || known < event.id) inForce.set(verdict, event.id);
+  }
+};
+
 /**
  * Returns the metadata and the id of a state that is in force instead of another state of the same instant: the state
  * with the greatest id is in force. Takes the next of many ids, so that many later states remain possible.
@@ -52,19 +66,22 @@ const later = (
 /**
  * Returns the events to append to the status history of an asset, so that it contains these verdicts. If the log has
  * a verdict already, but with the brands of other organizations only, because these were imported before, a new state of
- * the verdict names the brands of all of them.
+ * the verdict names the brands of all of them. This concerns only states that are in force in the file: what a later
+ * state of the file has replaced must not return.
  * @param stored all events of the stream
  * @param imported the events of the file for this stream, in order
  */
 const mergeVerdicts = <Event extends FileEvent>(
   stored: readonly RecordedEvent[],
   imported: readonly Event[],
+  inForce: InForce,
 ): Event[] => {
   const byId = new Map(stored.map((event) => [event.id, event as NewEvent]));
   const added: Event[] = [];
   for (const event of imported) {
     let addition = event;
     if (byId.has(event.id)) {
+      if (inForce.get(verdictOf(event)) !== event.id) continue;
       const version = versionOf(event);
       const states = [...byId.values()].filter((state) => versionOf(state) === version);
       const current = states.reduce((a, b) => (a.id > b.id ? a : b));
@@ -186,10 +203,15 @@ const isNewTo = async (log: EventLog, organization: string, maxEvents: number): 
 };
 
 /** Returns the events that the status history of an asset lacks. It may have verdicts about other organizations. */
-const missingVerdictsOf = async (log: EventLog, stream: string, events: readonly Numbered[]): Promise<Append[]> => {
+const missingVerdictsOf = async (
+  log: EventLog,
+  stream: string,
+  events: readonly Numbered[],
+  inForce: InForce,
+): Promise<Append[]> => {
   const stored = await readWhole(log, stream);
   const next = (stored.at(-1)?.revision ?? -1n) + 1n;
-  return mergeVerdicts(stored, events).map(({ index, id, type, data, metadata }, count) => {
+  return mergeVerdicts(stored, events, inForce).map(({ index, id, type, data, metadata }, count) => {
     const event = { id, type, data, metadata };
     return { stream, expected: revisionBefore(next + BigInt(count)), event, index };
   });
@@ -199,13 +221,18 @@ const missingVerdictsOf = async (log: EventLog, stream: string, events: readonly
  * Returns the appends for the events of a page that the log lacks, in the order of the file.
  * @param isNew whether the log had no event of the organization's streams, which are not read then
  */
-const missingOfPage = async (log: EventLog, page: readonly FileEvent[], isNew = false): Promise<Append[]> => {
+const missingOfPage = async (
+  log: EventLog,
+  page: readonly FileEvent[],
+  inForce: InForce,
+  isNew = false,
+): Promise<Append[]> => {
   const streams = byStream(page);
   const missing: Append[] = [];
   const waiting = streams.entries();
   const readNext = async (): Promise<void> => {
     for (const [stream, events] of waiting)
-      if (isVerdict(events[0]!)) missing.push(...(await missingVerdictsOf(log, stream, events)));
+      if (isVerdict(events[0]!)) missing.push(...(await missingVerdictsOf(log, stream, events, inForce)));
       else missing.push(...(isNew ? appendsOf(stream, events) : await missingOf(log, stream, events)));
   };
   await allEnded(Array.from({ length: READERS }, readNext));
@@ -216,13 +243,14 @@ const missingOfPage = async (log: EventLog, page: readonly FileEvent[], isNew = 
 const storePage = async (
   log: EventLog,
   page: readonly FileEvent[],
+  inForce: InForce,
   isNew: boolean,
   requireNotErased: () => Promise<void>,
 ): Promise<void> => {
   for (let attempt = 1; ; attempt++) {
     try {
       await requireNotErased();
-      const appends = await missingOfPage(log, page, isNew && attempt === 1);
+      const appends = await missingOfPage(log, page, inForce, isNew && attempt === 1);
       const send = ({ stream, expected, event }: Append): Promise<unknown> => log.append(stream, expected, [event]);
       // An EventStoreDB may store concurrent appends in another order, which the next attempt corrects.
       if (attempt === 1) await allEnded(appends.map(send));
@@ -265,8 +293,10 @@ export const importOrganization = async (
   };
   let header!: Header;
   const revisions = new Map<string, bigint>();
+  const inForce: InForce = new Map();
   const events = await read(0, async (page, read) => {
     noteRevisions(page, revisions);
+    noteInForce(page, inForce);
     header = read;
   });
   revisions.clear();
@@ -282,8 +312,8 @@ export const importOrganization = async (
   let missing = isNew ? events : 0;
   if (!isNew)
     await read(1, async (page) => {
-      missing += (await readWithRetries(() => missingOfPage(log, page))).length;
+      missing += (await readWithRetries(() => missingOfPage(log, page, inForce))).length;
     });
-  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, page, isNew, requireNotErased));
+  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, page, inForce, isNew, requireNotErased));
   return { ...header, events, present: events - missing };
 };

@@ -108,8 +108,8 @@ export const readRequest = (query: Readonly<Record<string, unknown>>, objectId?:
 
 export interface ObjectsPage {
   readonly rows: readonly ObjectRow[];
-  /** Undefined: there are no more objects. */
-  readonly next: string | undefined;
+  /** Undefined: there are no more objects. `place` is what `token` names, and does not differ between responses of the same content. */
+  readonly next: { readonly token: string; readonly place: string } | undefined;
   /** Whether any of the requested objects exists, whatever the other parameters say. */
   readonly isFound: boolean;
 }
@@ -198,7 +198,7 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
       }
       const rest = JSON.stringify({ addedAfter: null, ids, versions } satisfies Wanted);
       const end: Start = [last.addedAt, last.position, last.parked, limit, rest, last.eventId.slice(0, 8)];
-      const next = `${mark}.${cursors.write(scope, end)}`;
+      const next = { token: `${mark}.${cursors.write(scope, end)}`, place: JSON.stringify([mark, end]) };
       return { result: { rows, next, isFound }, asOf: Math.min(asOf ?? 0, last.storedAt), position: last.position };
     }
   }

@@ -180,9 +180,9 @@ const objects = (
       if (object !== undefined && !isFound) throw new NotFound('Object not found');
       const texts = `"${list}":[${rows.map((row) => write(row, collection)).join(',')}]`;
       const more = `"more":${next !== undefined}`;
-      // `next` differs in each response, so it is not part of the page's content.
-      const tag = entityTag(`${more}${texts}`);
-      const text = `{${more},${next === undefined ? '' : `"next":${JSON.stringify(next)},`}${texts}}`;
+      // `next` differs in each response. The place that it names does not, and a cached `next` must not outlive it.
+      const tag = entityTag(`${more}${next?.place ?? ''}${texts}`);
+      const text = `{${more},${next === undefined ? '' : `"next":${JSON.stringify(next.token)},`}${texts}}`;
       if (rows.length > 0)
         void reply.headers({
           'x-taxii-date-added-first': formatInstant(rows[0]!.addedAt),

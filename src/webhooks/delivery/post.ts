@@ -42,6 +42,8 @@ const JITTER = 0.2;
 const MAX_RETRY_AFTER_MS = HOUR;
 /** An endpoint is disabled if every attempt has failed for this long. */
 const DISABLE_AFTER_MS = limit('time without a success', 5 * 24 * HOUR, 'ms', 'webhook', 'the webhook is disabled');
+/** A failure so long after the one before is a new one: nothing was to be sent meanwhile, or no process delivered. */
+const MAX_FAILURE_PAUSE_MS = 3 * HOUR;
 /** A record is set aside after the endpoint has rejected it this many times when it was sent alone. */
 const MAX_REJECTIONS = limit('rejections of a single record', 20, 'rejections', 'webhook', 'the record is set aside');
 
@@ -115,7 +117,8 @@ export const outcomeOf = ({ batch, at, response, progress: before, maxBatch, lim
     };
 
   const progress = { ...before, lastFailure: { at, status, error, answer: response.text ?? '' } };
-  const failingSince = progress.failingSince ?? now;
+  const isContinued = before.lastFailure == null || at - before.lastFailure.at <= MAX_FAILURE_PAUSE_MS;
+  const failingSince = (isContinued ? progress.failingSince : null) ?? now;
   const tries = progress.tries + 1;
   const retryAfter = retryAfterOf(response.retryAfter, now);
   const failed = { ...progress, failingSince, tries, nextAttemptAt: now + delayAfter(tries, retryAfter) };

@@ -16,13 +16,14 @@ import { createPool } from '../../../src/postgres/pool.js';
 import { eventStores } from '../../support/event-store.js';
 import { createDatabase, NO_LIMITS } from '../../support/postgres.js';
 import {
+  eventId,
   recordedInOrder,
   sent,
   sentReport,
   sentStatus,
   sentThreat,
-  type Sent,
   stored,
+  type Sent,
 } from '../../support/upstream.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'transfer-'));
@@ -489,6 +490,27 @@ describe('organizations import', () => {
     await target.append('assetGroups-acme', 1n, [own('AssetGroupCreated', 'acme')]);
     await target.appendAll([stored(sentThreat('new'))]);
     expect(await importFrom(target, path)).toMatchObject({ present: lines.length - 1 });
+  });
+
+  it('does not bring back what a later state of the same instant has replaced, however often a file is imported', async () => {
+    const source = await opening(openPostgres);
+    const [first, second] = [1, 2]
+      .map((n) => sentStatus('replaced', {}, `state-${n}`))
+      .sort((one, other) => (eventId(one) < eventId(other) ? -1 : 1)) as [Sent, Sent];
+    await source.appendAll([
+      stored({ ...first, data: { ...first.data, brandReviews: [review('acme', 'shoes'), review('beta')] } } as Sent),
+      stored({ ...second, data: { ...second.data, brandReviews: [review('beta')] } } as Sent),
+    ]);
+    const beta = join(folder, randomUUID());
+    await exportTo(source, 'acme', path);
+    await exportTo(source, 'beta', beta);
+    for (const file of [path, path, beta, path, beta]) await importFrom(target, file);
+    const states = (await everything(target)).filter(
+      ({ data }) => (data as { changeId?: string }).changeId === 'replaced',
+    );
+    const inForce = states.reduce((a, b) => (a.id > b.id ? a : b));
+    expect((inForce.data as { brandReviews: unknown[] }).brandReviews).toEqual([review('beta')]);
+    expect(await importFrom(target, path, true)).toMatchObject({ events: 2, present: 2 });
   });
 
   it('names all brands of a verdict after several organizations of the verdict were imported', async () => {

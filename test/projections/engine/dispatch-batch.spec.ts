@@ -57,3 +57,17 @@ it.each([
   const turns = await turnsDuring(projection.prepare(events as never, []));
   expect(turns).toBeGreaterThanOrEqual(EVENTS - 2);
 });
+
+it('An invalid copy is parked with the place of the original, and copies alone do not hold back newer events', async () => {
+  const [event] = eventsOf('ThreatStatusChanged');
+  const original = { position: 3n, recordedAt: 5 };
+  const places = projections.map(({ name }) => ({ projection: name, position: -1n }));
+  const dispatched = async (data: unknown) => {
+    const events = [{ ...event!, data, position: 40n, copyOf: original }];
+    const parts = await dispatchBatch(projections, places, { events, position: 40n }, new Map());
+    return parts.find(({ projection }) => projection.name === 'records')!;
+  };
+  expect((await dispatched({})).unreadable).toMatchObject([original]);
+  const { events, move } = await dispatched(event!.data);
+  expect([events.length, move.isApplying]).toEqual([1, false]);
+});

@@ -429,6 +429,22 @@ describe('A request of TAXII', () => {
       expect(head.headers.get(name)).toMatch(/./);
   });
 
+  it('is sent again, not revalidated, once its `next` has become invalid', async () => {
+    const path = `${objects}?limit=1`;
+    const first = await get(path);
+    const invalid = stored(threat('parked'));
+    await app.log.append(invalid.stream, 'any', [
+      { ...invalid.event, data: { ...(invalid.event.data as object), status: 7 } },
+    ]);
+    await projecting.reached();
+    await app.pool.query(`update read.parked_events set position = 0`);
+    expect((await get(`${objects}?next=${first.body.next}`)).status).toBe(410);
+    const again = await get(path, acme, { 'if-none-match': first.headers.get('etag')! });
+    expect([again.status, again.body.objects]).toEqual([200, first.body.objects]);
+    expect((await get(`${objects}?next=${again.body.next}`)).status).toBe(200);
+    await app.pool.query('delete from read.parked_events');
+  });
+
   it('of any form gets no 5xx, and its errors are those of TAXII', async () => {
     const random = new Random(72);
     const id = `indicator--00000000-0000-4000-8000-000000000000`;

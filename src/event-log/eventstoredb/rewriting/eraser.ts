@@ -7,10 +7,8 @@ import {
   type LogEraser,
   type OrganizationToErase,
 } from '../../event-log.js';
-import { newEvent } from '../../new-event.js';
 import { readWithRetries } from '../../read-streams.js';
 import { readCopy, type StreamRewriter, reviewersIn, withoutReviews } from './stream-rewriter.js';
-import type { Writer } from '../writer.js';
 import type { EventStoreConnection } from '../connection.js';
 import type { OurStreams } from '../streams.js';
 
@@ -18,7 +16,6 @@ import type { OurStreams } from '../streams.js';
 export class EventStoreRedactor implements LogRedactor {
   constructor(
     private readonly rewriter: StreamRewriter,
-    private readonly writer: Writer,
     readonly nodes: readonly string[],
   ) {}
 
@@ -39,19 +36,7 @@ export class EventStoreRedactor implements LogRedactor {
     streams: ReadonlySet<string>,
     clean: (events: readonly RecordedEvent[]) => readonly RecordedEvent[],
   ): Promise<void> {
-    const firstCopies = new Map<string, bigint>();
-    await this.rewriter.forEach(streams, async (stream) => {
-      const copy = (events: readonly RecordedEvent[]) => (events.length === 0 ? undefined : clean(events));
-      const first = await this.rewriter.appendCopies(stream, copy);
-      if (first !== undefined) firstCopies.set(stream, first);
-    });
-    if (firstCopies.size === 0) return;
-    // Places of truncated events must count as present from the moment at which a scavenge may remove the events.
-    const rewritten = newEvent({ type: 'StreamsRewritten', data: { streams: firstCopies.size } });
-    await readWithRetries(() => this.writer.append(OPERATIONS_STREAM, 'any', [rewritten]));
-    await this.rewriter.forEach(new Set(firstCopies.keys()), (stream) =>
-      this.rewriter.truncateBefore(stream, firstCopies.get(stream)!),
-    );
+    await this.rewriter.rewriteAll(streams, (events) => (events.length === 0 ? undefined : clean(events)));
   }
 }
 
@@ -127,16 +112,14 @@ export class EventStoreEraser implements LogEraser {
       const partly = page.filter((event) => isPartly(event, target));
       const shared = new Set(partly.map(({ stream }) => stream));
       if (own.some(({ id }) => dropped.has(id))) await this.eraseReasons(new Set(own.map(({ id }) => id)));
-      await this.rewriter.forEach(shared, (stream) =>
-        this.rewriter.rewrite(
-          stream,
-          cleaned(
-            (event) => isPartly(event, target),
-            (event) =>
-              event.type === 'AssetStatusChanged'
-                ? { ...event, data: withoutReviews(event.data, (organization) => organization === target.organization) }
-                : undefined,
-          ),
+      await this.rewriter.rewriteAll(
+        shared,
+        cleaned(
+          (event) => isPartly(event, target),
+          (event) =>
+            event.type === 'AssetStatusChanged'
+              ? { ...event, data: withoutReviews(event.data, (organization) => organization === target.organization) }
+              : undefined,
         ),
       );
       // A stream that has a tombstone in this page needs no other one.

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { reviewersOf, reviewsOf } from '../../../events/types/verdicts.js';
-import { ERASED_CATEGORY, ERASED_TYPE, organizationOf } from '../../../events/streams.js';
+import { ERASED_CATEGORY, ERASED_TYPE, OPERATIONS_STREAM, organizationOf } from '../../../events/streams.js';
 import type { ErasedOrganizations } from '../../erased-organizations.js';
 import { type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../../event-log.js';
 import { Conflict } from '../../../errors.js';
-import { bytesOf } from '../../new-event.js';
+import { bytesOf, newEvent } from '../../new-event.js';
 import { readWithRetries } from '../../read-streams.js';
 import type { EventStoreConnection } from '../connection.js';
 import { appendFailure } from '../failures.js';
@@ -122,6 +122,22 @@ export class StreamRewriter {
   async rewrite(stream: string, clean: Clean): Promise<void> {
     const first = await this.appendCopies(stream, clean);
     if (first !== undefined) await this.truncateBefore(stream, first);
+  }
+
+  /**
+   * Rewrites streams whose events are in the feed. Their places must count as present from the moment at which a scavenge
+   * may remove the events.
+   */
+  async rewriteAll(streams: ReadonlySet<string>, clean: Clean): Promise<void> {
+    const firstCopies = new Map<string, bigint>();
+    await this.forEach(streams, async (stream) => {
+      const first = await this.appendCopies(stream, clean);
+      if (first !== undefined) firstCopies.set(stream, first);
+    });
+    if (firstCopies.size === 0) return;
+    const rewritten = newEvent({ type: 'StreamsRewritten', data: { streams: firstCopies.size } });
+    await readWithRetries(() => this.writer.append(OPERATIONS_STREAM, 'any', [rewritten]));
+    await this.forEach(new Set(firstCopies.keys()), (stream) => this.truncateBefore(stream, firstCopies.get(stream)!));
   }
 
   /**

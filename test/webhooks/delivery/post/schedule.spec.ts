@@ -79,6 +79,21 @@ describe('The outcome of an attempt', () => {
     expect(since(5).disable).toBe('failing');
   });
 
+  it('does not disable the endpoint for a failure after hours without an attempt', () => {
+    const after = (hours: number): Outcome =>
+      attempt(
+        {
+          ...NO_FAILURES,
+          failingSince: START - 6 * 24 * HOUR,
+          lastFailure: { at: START - hours * HOUR, error: 'responded with 422', answer: '' },
+        },
+        { status: 503, error: 'responded with 503' },
+      );
+    expect(after(2.9).disable).toBe('failing');
+    expect(after(3.1)).toMatchObject({ progress: { failingSince: START, tries: 1 } });
+    expect(after(3.1).disable).toBeUndefined();
+  });
+
   it('sends a rejected batch again record by record, and doubles the size after each accepted delivery', () => {
     const rejected = attempt({ ...NO_FAILURES, tries: 1 }, rejection, { records: 100, maxBatch: 100 });
     expect(rejected.limits).toEqual({ size: 1 });
