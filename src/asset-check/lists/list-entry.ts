@@ -4,7 +4,7 @@ import { isNamedWithoutQuery } from '../../assets/asset-key.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
 import { isDnsName, type Location, parseLocation } from '../../assets/location.js';
 import { parseContent } from '../../assets/parse-content.js';
-import { hostsUserPages } from '../../assets/pages/page.js';
+import { isPublishingHost } from '../../assets/pages/page.js';
 import { profileHost } from '../../assets/profiles/profile.js';
 import { dialectOf } from './dialects.js';
 import { MAX_ENTRY_LENGTH } from './host-table.js';
@@ -151,7 +151,7 @@ const readHost = (
   }
   // Formats without pages name hosts, whatever follows them.
   if (!kinds.pages)
-    return /^[/\\]*[?#]/.test(rest) && !hostsUserPages(host) ? ofKey(host, subdomainsOnly) : 'unsupported';
+    return /^[/\\]*[?#]/.test(rest) && !isPublishingHost(host) ? ofKey(host, subdomainsOnly) : 'unsupported';
   return readPage(text, location, subdomainsOnly);
 };
 
@@ -170,7 +170,7 @@ const readPage = (text: string, location: Location, subdomainsOnly: boolean): En
     const anyQuery = key.startsWith('PAGE:') && isNamedWithoutQuery({ type: 'PAGE', content: text });
     return anyQuery && typeof entry === 'object' ? { ...entry, anyQuery } : entry;
   }
-  // On a host where many people publish, an entry that names no page would stand for the pages of all.
-  if (parsed.opened === undefined && hostsUserPages(location.host)) return 'unsupported';
+  // On a host where people publish, an entry that names no page would stand for the pages of all.
+  if (parsed.opened === undefined && isPublishingHost(location.host)) return 'unsupported';
   return ofKey(parsed.host ?? parsed.name, subdomainsOnly);
 };

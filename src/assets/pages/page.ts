@@ -109,6 +109,9 @@ const publishingHostOf = (host: string): PublishingHost | undefined => {
 /** Whether many people publish pages on the host, so that the status of the host does not apply to a page. */
 export const hostsUserPages = (host: string): boolean => publishingHostOf(host)?.hasOwnPages === false;
 
+/** Whether some pages of the host are assets of their own. */
+export const isPublishingHost = (host: string): boolean => publishingHostOf(host) !== undefined;
+
 const NO_OTHERS: readonly string[] = [];
 
 /**
@@ -132,16 +135,17 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
     const page = matchPattern(pattern, segments, query, publishingHost.ignoresCase);
     if (page !== undefined) return page;
   }
-  if (publishingHost.hasOwnPages) return ownPage(host, path);
   const name = segments.map((segment) => `/${segment}`).join('');
   const shown = parametersOf(query) + fragmentOf(rest, publishingHost);
+  // On the root, only parameters and a route tell a page of the host from the host.
+  if (publishingHost.hasOwnPages && (name !== '' || shown === '')) return ownPage(host, path);
   if (name === '' && shown === '') return undefined;
   return {
     name: readableAgain(
       publishingHost.name + (publishingHost.ignoresCase ? inLowerCase(name) : name) + (name === '' ? '/' : '') + shown,
     ),
     root: publishingHost.name.length,
-    isShared: true,
+    isShared: !publishingHost.hasOwnPages,
     others: NO_OTHERS,
   };
 };

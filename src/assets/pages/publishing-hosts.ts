@@ -7,7 +7,8 @@
  * - `:any-case` letter case does not distinguish pages.
  * - `:fragment` any fragment names a page. Without this mark, only a fragment that looks like a route does.
  * - `:locales` subdomains of a language or country are aliases (`de.`, `pt-br.`).
- * - `:own` only a page that a pattern names is published by others. Any other page belongs to the host.
+ * - `:own` only a page that a pattern names is published by others. Any other page belongs to the host, also one that
+ *   parameters or a route of its root name.
  * - `:tenants` subdomains belong to different people, so that only `www.` is an alias.
  *
  * A pattern has segments of a path and parameters. `{}` is a part of the name, `*` is any segment that is not, any other
@@ -140,6 +141,8 @@ view.officeapps.live.com :own op/view.aspx?src={} op/embed.aspx?src={}>op/view.a
 zoom.us =us02web.zoom.us =us04web.zoom.us =us05web.zoom.us =us06web.zoom.us :own j/{} w/{}>j/{} s/{}>j/{}
 app.uniswap.org pancakeswap.finance :own swap?outputCurrency={}
 raydium.io :own swap?outputMint={}
+maps.google.com tronscan.org app.1inch.io app.safe.global appgallery.huawei.com :own
+remix.ethereum.org excalidraw.com send.bitwarden.com cryptpad.fr :fragment
 eventbrite.com =eventbrite.de =eventbrite.co.uk =eventbrite.fr =eventbrite.es =eventbrite.it =eventbrite.ca =eventbrite.com.au =eventbrite.nl =eventbrite.ie e/{}
 meetup.com calendly.com ko-fi.com buymeacoffee.com gumroad.com opencollective.com
 chatgpt.com =chat.openai.com

@@ -78,6 +78,35 @@ const FORMS: readonly (readonly [entry: string, formats: readonly Format[], look
   ['someone.github.io/a', WITH_PAGES, { 'someone.github.io/a/b': BELOW, 'other.github.io/a': no }],
   ['google.com/view/x', ['plain', 'json', 'polkadot'], { 'https://sites.google.com/view/x': no }],
   ['https://docs.google.com/forms/d/x/view?usp=1', WITH_PAGES, { 'docs.google.com/forms/d/x/view': BLOCKED }],
+  // The host's own pages on its root: another page of the application, and the host itself, are not named.
+  [
+    'https://app.uniswap.org/#/swap?outputCurrency=0xA',
+    WITH_PAGES,
+    {
+      'https://app.uniswap.org/#/swap?outputCurrency=0xA': BLOCKED,
+      'https://app.uniswap.org/#/swap?outputCurrency=0xB': no,
+      'https://app.uniswap.org/': no,
+    },
+  ],
+  [
+    'https://maps.google.com/?cid=111',
+    WITH_PAGES,
+    { 'http://maps.google.com/?cid=111': BLOCKED, 'https://maps.google.com/?cid=222': no, 'maps.google.com': no },
+  ],
+  [
+    'https://remix.ethereum.org/#gist=A',
+    WITH_PAGES,
+    {
+      'https://remix.ethereum.org/#gist=A': BLOCKED,
+      'https://remix.ethereum.org/#gist=B': no,
+      'remix.ethereum.org': no,
+    },
+  ],
+  [
+    'https://cryptpad.fr/form/#/2/form/view/A/',
+    WITH_PAGES,
+    { 'https://cryptpad.fr/form/#/2/form/view/A/': BLOCKED, 'https://cryptpad.fr/form/#/2/form/view/B/': no },
+  ],
   ['*.github.io', ALL_FORMATS, { 'someone.github.io': (entry) => `${entry} hosting-domain`, 'github.io': no }],
   [
     CID,
@@ -132,6 +161,8 @@ describe('A list entry', () => {
     // These name nothing smaller than a host where many people publish.
     ['https://www.youtube.com/?utm_source=x', 'unsupported'],
     ['https://linktr.ee/#top', 'unsupported'],
+    ['https://www.paypal.com/?utm_source=x', 'unsupported'],
+    ['https://zoom.us/#top', 'unsupported'],
     ['https://www.bing.com/ck/a?!&&p=x', 'unsupported'],
     [`x.example/${'a'.repeat(250)}`, 'too-long'],
     [`x.example/${'a'.repeat(2_000)}`, 'too-long'],
