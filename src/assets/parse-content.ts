@@ -56,9 +56,9 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood }: Fol
 
 /** A message or a contact, as in QR codes: `sms:…?body=…`, `SMSTO:…:…`, `MATMSG:TO:…;BODY:…;;`, a vCard. */
 const MESSAGE = /^\s{0,16}(?:(?:sms|mms)(?:to)?:|matmsg:|begin:vcard)/i;
-/** The names of its fields, which are read as the end of what is before them. */
+/** The names of its fields, which are read as the end of what is before them. The end of one may begin the next. */
 const FIELDS =
-  /(?:^|[;:?&\s])(?:(?:sms|mms)(?:to)?:[+\d-]{0,32}:?|matmsg:|(?:to|sub|subject|body|url|email)(?:;[^:=\s]{0,64})?[:=])/gi;
+  /(?:^|[;:?&\s]|(?<=:))(?:(?:sms|mms)(?:to)?:[+\d-]{0,32}:?|matmsg:|(?:to|sub|subject|body|url|email)(?:;[^:=\s]{0,64})?[:=])/gi;
 
 const parseMessage = (content: string): Content => {
   const { targets, isUncertain } = targetsIn(decodeOnce(content).replace(FIELDS, ' '), true);

@@ -8,6 +8,9 @@ const OWN = [
   `BLOCKED ADDRESS ${EVIL}`,
   'BLOCKED EMAIL b@evil.example',
   'ALLOWED EMAIL a@good.example',
+  // One mailbox of a trusted host.
+  'ALLOWED URL partner.example',
+  'BLOCKED EMAIL w@partner.example',
 ] as const;
 const TARGETS = [
   'evil.example',
@@ -87,6 +90,10 @@ describe('A text or the content of a QR code that names links', () => {
     'smsto:+15550100:https://evil.example/a',
     'MATMSG:TO:a@good.example;SUB:Parcel;BODY:see https://evil.example/a;;',
     'MATMSG:TO:b@evil.example;SUB:Parcel;BODY:Hello;;',
+    'MATMSG:TO:w@partner.example;SUB:Parcel;BODY:Hello;;',
+    'MATMSG:SUB:Parcel;TO:w@partner.example;BODY:Hello;;',
+    'matmsg:email:w@partner.example;;',
+    'SMSTO:+15550100:to:w@partner.example',
     'MECARD:N:Doe;URL:https://evil.example/;;',
   ])('is blocked with them: %j', async (text) => {
     expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
