@@ -340,15 +340,20 @@ const isBlocking = (address: string): boolean =>
  * Reads a line of a dialect. What a line exempts never blocks: in a list whose entries are ALLOWED, it is not supported.
  */
 const addDialectLine = (text: string, { lines }: Dialect, collector: Collector, flags: number): boolean => {
-  for (const [form, action] of lines) {
+  for (const [form, action, rank = 0] of lines) {
     const found = form.exec(text);
     if (found === null) continue;
     const { names = '', to } = found.groups ?? {};
     if (action === 'ignore') return true;
-    if (action === 'unsupported' || (action === 'allow' && flags === ALLOWED)) collector.reject('unsupported', text);
+    // A line that cancels others adds nothing, so it is also counted with the lines that are not supported.
+    if (action === 'cancel') collector.take(names, 0, undefined, rank);
+    if (action === 'unsupported' || action === 'cancel' || (action === 'allow' && flags === ALLOWED))
+      collector.reject('unsupported', text);
     else if (to !== undefined && !isBlocking(to)) collector.reject('redirect', text);
     else {
-      const taken = names.split('/').map((name) => collector.take(name, action === 'allow' ? ALLOWED : flags));
+      const taken = names
+        .split('/')
+        .map((name) => collector.take(name, action === 'allow' ? ALLOWED : flags, undefined, rank));
       return taken.some((rejection) => rejection !== 'unreadable');
     }
     return true;
