@@ -95,6 +95,20 @@ describe('A text or the content of a QR code that names links', () => {
     'matmsg:email:w@partner.example;;',
     'SMSTO:+15550100:to:w@partner.example',
     'MECARD:N:Doe;URL:https://evil.example/;;',
+    String.raw`MECARD:N:x;URL:http\://evil.example/;;`,
+    String.raw`MECARD:URL:https\://evil.example/a\;b;N:x;;`,
+    'MECARD:URL:evil.example;;',
+    'MECARD:EMAIL:w@partner.example;N:Doe;;',
+    String.raw`MATMSG:TO:a@good.example;SUB:x;BODY:see https\://evil.example/a;;`,
+    String.raw`BEGIN:VCARD
+VERSION:3.0
+N:Doe\, Jane
+item1.URL;type=pref:https\://evil.example/a
+item1.X-ABLabel:_$!<HomePage>!$_
+END:VCARD`,
+    'BEGIN:VCARD\nVERSION:3.0\nitem2.EMAIL;type=INTERNET;type=HOME:w@partner.example\nEND:VCARD',
+    'BEGIN:VCARD\nVERSION:2.1\nEMAIL;INTERNET;PREF:w@partner.example\nEND:VCARD',
+    'BEGIN:VCARD\nVERSION:4.0\nEMAIL;TYPE="work,home":w@partner.example\nEND:VCARD',
   ])('is blocked with them: %j', async (text) => {
     expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
   });
@@ -104,6 +118,8 @@ describe('A text or the content of a QR code that names links', () => {
     expect(check('MATMSG:TO:a@good.example;SUB:x;BODY:see https://good.example/a;;').status).toBe('ALLOWED');
     expect(check('MATMSG:TO:c@unknown.example;SUB:x;BODY:see https://good.example/a;;').status).toBe('UNKNOWN');
     expect(check('sms:+15550100').status).toBe('UNKNOWN');
+    expect(check(String.raw`MECARD:N:Doe\, Jane;URL:https\://good.example/;;`).status).toBe('ALLOWED');
+    expect(check(String.raw`MECARD:N:Doe;URL:https\://unknown.example/;;`).status).toBe('UNKNOWN');
   });
 });
 
