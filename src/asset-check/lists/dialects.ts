@@ -3,7 +3,7 @@ import type { Rank } from './host-table.js';
 /**
  * What a line of a dialect does with the hosts in its group `names`. A line that has the group `to` blocks them if the
  * address there blocks in a `hosts` list, and redirects them otherwise. A line that cancels removes the lines of a lower
- * rank about the same hosts.
+ * rank about the same hosts. The first group `zone` of a document is what absolute names end in.
  */
 type Action = 'block' | 'allow' | 'cancel' | 'unsupported' | 'ignore';
 
@@ -79,10 +79,12 @@ export const DIALECTS = {
   rpz: {
     what: 'records of a response policy zone',
     lines: [
+      [/^\$ORIGIN\s+(?<zone>\S+)\.$/i, 'ignore'],
+      [/^(?<zone>\S+)\.\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}SOA\s/i, 'ignore'],
       [/^\$(?:TTL|ORIGIN)\b/i, 'ignore'],
       [/(?:^|\s)(?:SOA|NS)\s/i, 'ignore'],
       [/^[\d\s()]+$/, 'ignore'],
-      [/\.rpz-(?:ip|nsip|nsdname|client-ip)\.?\s/i, 'unsupported'],
+      [/\.rpz-(?:ip|nsip|nsdname|client-ip)[.\s]/i, 'unsupported'],
       [/^(?<names>\S+)\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}CNAME\s+rpz-passthru\.$/i, 'allow'],
       [/^(?<names>\S+)\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}CNAME\s+(?:\.|\*\.|rpz-drop\.)$/i, 'block'],
       [/^(?<names>\S+)\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}(?:A|AAAA)\s+(?<to>\S+)$/i, 'block'],

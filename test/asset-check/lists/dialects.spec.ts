@@ -169,6 +169,29 @@ describe('A line of a dialect', () => {
     expect(brief(check('good.x.example'))).toBe('ALLOWED good.x.example');
   });
 
+  it.each([
+    '$ORIGIN rpz.corp.example.',
+    '$TTL 60\nRPZ.corp.example. 3600 IN SOA localhost. root.localhost. 1 2 3 4 5',
+    'rpz.corp.example. SOA localhost. root.localhost. (\n1 ; serial\n2 3 4 5 )\nrpz.corp.example. NS localhost.',
+  ])('of a response policy zone may have an absolute name: %j', async (head) => {
+    const lines = [
+      'x.example.rpz.corp.example. 60 IN CNAME .',
+      '*.y.example.rpz.CORP.example. CNAME .',
+      'good.x.example.rpz.corp.example. CNAME rpz-passthru.',
+      'z.example. CNAME .',
+      '24.0.100.51.198.rpz-ip.rpz.corp.example. CNAME .',
+    ];
+    const { content, check } = await listOf(`${head}\n${lines.join('\n')}`, 'rpz');
+    expect(['x.example', 'a.y.example', 'y.example', 'z.example'].map((host) => brief(check(host)))).toEqual([
+      'BLOCKED x.example',
+      expect.stringMatching(/^BLOCKED/),
+      'not-found',
+      'BLOCKED z.example.',
+    ]);
+    expect(brief(check('good.x.example'))).toBe('ALLOWED good.x.example');
+    expect(content.rejected).toMatchObject([{ reason: 'unsupported', count: 1 }]);
+  });
+
   it('of a response policy zone covers the hosts below a wildcard', async () => {
     const { check } = await listOf('*.x.example CNAME .\n', 'rpz');
     expect(brief(check('a.x.example'))).toMatch(/^BLOCKED/);
