@@ -52,7 +52,14 @@ describe('A second target in a text', () => {
         ';',
         '"',
         '|',
-      ])
+        '。',
+        '，',
+        '：',
+        '請',
+        'は',
+        '다',
+        '】',
+      ].slice(0, /^h\w\wps?:\/\//.test(target) ? undefined : -7))
         expect([first, between, check(first + between + target).status]).toEqual([first, between, 'BLOCKED']);
   });
 
@@ -73,6 +80,8 @@ describe('A second target in a text', () => {
     'https://good.example/a (copy)',
     '"https://good.example/a",',
     ' https://good.example/a \n',
+    'https://good.example/維基/はhttps',
+    '请点击：https://good.example/a',
   ])('is no part of a path: %j', async (text) => {
     expect((await checkerOf(OWN))(text).status).toBe('ALLOWED');
   });
@@ -82,6 +91,13 @@ describe('A text or the content of a QR code that names links', () => {
   const encoded = encodeURIComponent('Your parcel: https://evil.example/a');
   it.each([
     'Your parcel waits at https://evil.example/a until tomorrow.',
+    '【USPS】https://evil.example/a',
+    '请点击：https://evil.example/a',
+    '请点击https://evil.example/a 谢谢',
+    'ここをクリックhxxps://evil.example/a',
+    '여기를 클릭하세요http://evil.example',
+    '见（https://evil.example/a）',
+    'SMSTO:+15550100:请点击https://evil.example/a',
     'BEGIN:VCARD\nVERSION:3.0\nN:Doe;Jane\nURL:https://evil.example/\nEND:VCARD',
     'BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Jane\r\nURL;TYPE=work:https://evil.example/a\r\nEMAIL:a@good.example\r\nEND:VCARD',
     `sms:+15550100?body=${encoded}`,

@@ -131,6 +131,7 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   'a contact of field names': filled('MECARD:', 'a.to;b=c'),
   'a contact of parameters': filled('MECARD:', ':url;a="b,'),
   'a contact of escaped signs': filled('BEGIN:VCARD\n', '\\:'),
+  'links without spaces': filled('請', '請https://a'),
   NULs: filled('', '\u0000'),
   'lone surrogates': filled('', '\ud800'),
 };
