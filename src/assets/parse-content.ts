@@ -54,14 +54,16 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood }: Fol
   return withAlternatives(asset, isClear ? others : [...opened.values()], isUncertain, carriers.map(locationAsset));
 };
 
-/** A message or a contact, as in QR codes: `sms:…?body=…`, `SMSTO:…:…`, `MATMSG:TO:…;BODY:…;;`, a vCard. */
-const MESSAGE = /^\s{0,16}(?:(?:sms|mms)(?:to)?:|matmsg:|begin:vcard)/i;
-/** The names of its fields, which are read as the end of what is before them. */
+/** A message or a contact, as in QR codes: `sms:…?body=…`, `SMSTO:…:…`, `MATMSG:TO:…;BODY:…;;`, `MECARD:…`, a vCard. */
+const MESSAGE = /^\s{0,16}(?:(?:sms|mms)(?:to)?:|matmsg:|mecard:|begin:vcard)/i;
+/** A sign that such a format escapes in its values. */
+const ESCAPED = /\\([:;,])/g;
+/** The names of its fields, which are read as the end of what is before them. The end of one may begin the next. */
 const FIELDS =
-  /(?:^|[;:?&\s])(?:(?:sms|mms)(?:to)?:[+\d-]{0,32}:?|matmsg:|(?:to|sub|subject|body|url|email)(?:;[^:=\s]{0,64})?[:=])/gi;
+  /(?:^|[;:?&\s]|(?<=:))(?:(?:sms|mms)(?:to)?:[+\d-]{0,32}:?|matmsg:|mecard:|(?:[\w-]{1,32}\.)?(?:to|sub|subject|body|url|email)(?:;[\w-]{1,32}(?:=[\w",-]{0,64})?){0,8}[:=])/gi;
 
 const parseMessage = (content: string): Content => {
-  const { targets, isUncertain } = targetsIn(decodeOnce(content).replace(FIELDS, ' '), true);
+  const { targets, isUncertain } = targetsIn(decodeOnce(content).replace(ESCAPED, '$1').replace(FIELDS, ' '), true);
   return withAlternatives(targets.shift(), targets, isUncertain);
 };
 

@@ -7,9 +7,9 @@ import { GetMetricsHandler } from './get-metrics.js';
 import { GetTakedownStatisticsHandler } from './get-takedown-statistics.js';
 import { GetTimelineHandler } from './get-timeline.js';
 import { MetricsQueries } from './metrics-queries.js';
-import { GetRestatementHandler, ListRestatedRecordsHandler } from './get-restatement.js';
+import { GetRestatementHandler, ListRestatedRecordsHandler } from './restatement/get-restatement.js';
 import { KnownMoments } from './known-moments.js';
-import { RestatementController } from './restatement.controller.js';
+import { RestatementController } from './restatement/restatement.controller.js';
 import { MetricsController } from './metrics.controller.js';
 
 @Module({

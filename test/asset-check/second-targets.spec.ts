@@ -8,6 +8,9 @@ const OWN = [
   `BLOCKED ADDRESS ${EVIL}`,
   'BLOCKED EMAIL b@evil.example',
   'ALLOWED EMAIL a@good.example',
+  // One mailbox of a trusted host.
+  'ALLOWED URL partner.example',
+  'BLOCKED EMAIL w@partner.example',
 ] as const;
 const TARGETS = [
   'evil.example',
@@ -49,7 +52,14 @@ describe('A second target in a text', () => {
         ';',
         '"',
         '|',
-      ])
+        '。',
+        '，',
+        '：',
+        '請',
+        'は',
+        '다',
+        '】',
+      ].slice(0, /^h\w\wps?:\/\//.test(target) ? undefined : -7))
         expect([first, between, check(first + between + target).status]).toEqual([first, between, 'BLOCKED']);
   });
 
@@ -70,6 +80,8 @@ describe('A second target in a text', () => {
     'https://good.example/a (copy)',
     '"https://good.example/a",',
     ' https://good.example/a \n',
+    'https://good.example/維基/はhttps',
+    '请点击：https://good.example/a',
   ])('is no part of a path: %j', async (text) => {
     expect((await checkerOf(OWN))(text).status).toBe('ALLOWED');
   });
@@ -79,6 +91,13 @@ describe('A text or the content of a QR code that names links', () => {
   const encoded = encodeURIComponent('Your parcel: https://evil.example/a');
   it.each([
     'Your parcel waits at https://evil.example/a until tomorrow.',
+    '【USPS】https://evil.example/a',
+    '请点击：https://evil.example/a',
+    '请点击https://evil.example/a 谢谢',
+    'ここをクリックhxxps://evil.example/a',
+    '여기를 클릭하세요http://evil.example',
+    '见（https://evil.example/a）',
+    'SMSTO:+15550100:请点击https://evil.example/a',
     'BEGIN:VCARD\nVERSION:3.0\nN:Doe;Jane\nURL:https://evil.example/\nEND:VCARD',
     'BEGIN:VCARD\r\nVERSION:3.0\r\nFN:Jane\r\nURL;TYPE=work:https://evil.example/a\r\nEMAIL:a@good.example\r\nEND:VCARD',
     `sms:+15550100?body=${encoded}`,
@@ -87,7 +106,25 @@ describe('A text or the content of a QR code that names links', () => {
     'smsto:+15550100:https://evil.example/a',
     'MATMSG:TO:a@good.example;SUB:Parcel;BODY:see https://evil.example/a;;',
     'MATMSG:TO:b@evil.example;SUB:Parcel;BODY:Hello;;',
+    'MATMSG:TO:w@partner.example;SUB:Parcel;BODY:Hello;;',
+    'MATMSG:SUB:Parcel;TO:w@partner.example;BODY:Hello;;',
+    'matmsg:email:w@partner.example;;',
+    'SMSTO:+15550100:to:w@partner.example',
     'MECARD:N:Doe;URL:https://evil.example/;;',
+    String.raw`MECARD:N:x;URL:http\://evil.example/;;`,
+    String.raw`MECARD:URL:https\://evil.example/a\;b;N:x;;`,
+    'MECARD:URL:evil.example;;',
+    'MECARD:EMAIL:w@partner.example;N:Doe;;',
+    String.raw`MATMSG:TO:a@good.example;SUB:x;BODY:see https\://evil.example/a;;`,
+    String.raw`BEGIN:VCARD
+VERSION:3.0
+N:Doe\, Jane
+item1.URL;type=pref:https\://evil.example/a
+item1.X-ABLabel:_$!<HomePage>!$_
+END:VCARD`,
+    'BEGIN:VCARD\nVERSION:3.0\nitem2.EMAIL;type=INTERNET;type=HOME:w@partner.example\nEND:VCARD',
+    'BEGIN:VCARD\nVERSION:2.1\nEMAIL;INTERNET;PREF:w@partner.example\nEND:VCARD',
+    'BEGIN:VCARD\nVERSION:4.0\nEMAIL;TYPE="work,home":w@partner.example\nEND:VCARD',
   ])('is blocked with them: %j', async (text) => {
     expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
   });
@@ -97,6 +134,8 @@ describe('A text or the content of a QR code that names links', () => {
     expect(check('MATMSG:TO:a@good.example;SUB:x;BODY:see https://good.example/a;;').status).toBe('ALLOWED');
     expect(check('MATMSG:TO:c@unknown.example;SUB:x;BODY:see https://good.example/a;;').status).toBe('UNKNOWN');
     expect(check('sms:+15550100').status).toBe('UNKNOWN');
+    expect(check(String.raw`MECARD:N:Doe\, Jane;URL:https\://good.example/;;`).status).toBe('ALLOWED');
+    expect(check(String.raw`MECARD:N:Doe;URL:https\://unknown.example/;;`).status).toBe('UNKNOWN');
   });
 });
 

@@ -8,7 +8,7 @@ import {
   GetRestatementHandler,
   ListRestatedRecords,
   ListRestatedRecordsHandler,
-} from '../../src/metrics/get-restatement.js';
+} from '../../src/metrics/restatement/get-restatement.js';
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import type { Moment } from '../../src/metrics/past-sql.js';
 import { Checkpoints } from '../../src/read-models/checkpoints.js';

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { CooperativeYield } from '../../flow/time.js';
-import { ANY_QUERY, BLOCKED, SUBDOMAINS_SHIFT, HostTableBuilder } from './host-table.js';
+import { ANY_QUERY, BLOCKED, HostTableBuilder, type Rank, SUBDOMAINS_SHIFT, withRank } from './host-table.js';
 import { readGuardedHost } from './guards.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type EntryKinds, isPageKey, prefixOf, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
@@ -41,7 +41,7 @@ export class Collector {
   }
 
   /** Adds an entry. @returns the reason if the entry is rejected */
-  take(entry: unknown, flags: number, kinds = this.kinds): Rejection | undefined {
+  take(entry: unknown, flags: number, kinds = this.kinds, rank: Rank = 0): Rejection | undefined {
     if (typeof entry !== 'string') return this.reject('unreadable', entry === null ? 'null' : typeof entry);
     const text = entry.trim();
     const parsed = this.isGuard ? readGuardedHost(text, this.suffixes) : readEntry(text, this.suffixes, kinds);
@@ -52,7 +52,8 @@ export class Collector {
     if (this.isGuard) this.addAbove(parsed.key);
     this.builder.add(
       parsed.key,
-      (parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags) | (parsed.anyQuery === true ? ANY_QUERY : 0),
+      withRank(parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags, rank) |
+        (parsed.anyQuery === true ? ANY_QUERY : 0),
       this.isGuard ? parsed.key : text,
     );
     return undefined;

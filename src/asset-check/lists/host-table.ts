@@ -102,6 +102,14 @@ const HAS_SPELLING = 4;
 /** Set if a page is named without the parameters of its link, so that the entry concerns the page with any parameters. */
 export const ANY_QUERY = 32;
 
+/** Of several ranks for the same text, only the flags of the highest count, none included. */
+export type Rank = 0 | 1 | 2;
+const RANK_SHIFT = 6;
+const RANKS = 3 << RANK_SHIFT;
+export const withRank = (flags: number, rank: Rank): number => flags | (rank << RANK_SHIFT);
+/** Whether the flags have the rank that also precedes all lower ranks of the hosts below. */
+export const isOfTopRank = (flags: number): boolean => flags >> RANK_SHIFT === 2;
+
 /** The flags that apply to exactly the host of an entry. */
 export const flagsForHost = (flags: number): number => flags & BOTH;
 /** The flags that apply to the subdomains of an entry. */
@@ -164,7 +172,8 @@ export class HostTable {
    */
   find(text: string, start: number, hash: number): number {
     const offset = this.offsetOf(text, start, hash);
-    return offset === 0 ? 0 : this.texts[offset + 1]! & (STATUS | ANY_QUERY);
+    const flags = offset === 0 ? 0 : this.texts[offset + 1]!;
+    return (flags & STATUS) === 0 ? 0 : flags & ~HAS_SPELLING;
   }
 
   /** Returns the source's spelling of an entry that `find` found. */
@@ -247,7 +256,7 @@ export class HostTableBuilder {
     this.entries += 1;
   }
 
-  /** Builds the table. Equal entries become one entry with the flags of all equal entries. */
+  /** Builds the table. Equal entries become one entry with the flags of those of the highest rank. */
   async build(cooperativeYield = new CooperativeYield()): Promise<HostTable> {
     const texts = this.texts.subarray(0, this.end);
     const capacity = Math.max(16, Math.ceil(this.entries * SLOTS_PER_ENTRY));
@@ -267,11 +276,15 @@ export class HostTableBuilder {
         slots[slot] = offset;
         fingerprints[slot] = fingerprint;
         filter[(hash >>> 5) & (filter.length - 1)]! |= 1 << hash;
-        distinct += 1;
+        distinct += Number(counts(texts, offset));
       } else {
         const first = slots[slot]! + 1;
-        texts[first]! |= texts[offset + 1]! & STATUS;
+        distinct -= Number(counts(texts, slots[slot]!));
+        const rank = (texts[offset + 1]! & RANKS) - (texts[first]! & RANKS);
+        if (rank > 0) texts[first]! &= ~(STATUS | RANKS);
+        if (rank >= 0) texts[first]! |= texts[offset + 1]! & (STATUS | RANKS);
         if ((texts[offset + 1]! & ANY_QUERY) === 0) texts[first]! &= ~ANY_QUERY;
+        distinct += Number(counts(texts, slots[slot]!));
       }
       added += 1;
       if (added % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
@@ -279,6 +292,9 @@ export class HostTableBuilder {
     return new HostTable(texts, slots, fingerprints, filter, distinct);
   }
 }
+
+/** Whether an entry says anything; one that does not cancels others. */
+const counts = (texts: Uint8Array, offset: number): boolean => (texts[offset + 1]! & STATUS) !== 0;
 
 const afterEntry = (texts: Uint8Array, offset: number): number => {
   const end = offset + HEADER_BYTES + texts[offset]!;

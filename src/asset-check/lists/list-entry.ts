@@ -74,6 +74,10 @@ const MAX_TEXT_LENGTH = 1_024;
 const TYPED = /^[A-Z_]+:/;
 /** `*.` or `.` before a host, with or without a scheme. */
 const SUBDOMAIN_MARK = /^((?:https?:)?\/\/)?(\*?)\.(?=[^.])/i;
+/** A final `/*`. An entry covers what is below its host or path anyway. */
+const ALL_BELOW = /\/\*{1,2}$/;
+/** Any other wildcard in a path. */
+const WILDCARD = /^[^?#]*\*/;
 /** A cosmetic rule of an ad blocker, which hides or changes an element of a page, or exempts the page from that. */
 const HIDES_ELEMENT = /#@?[?$%]{0,2}@?#/;
 /** The same for a rule that removes an element from the document. No scheme precedes such a rule. */
@@ -100,7 +104,7 @@ export const readEntry = (entry: string, suffixes: HostingSuffixes, kinds: Entry
     if (key !== undefined) return kinds[key.kind] ? ofKey(key.key) : 'unsupported';
   }
   const [mark = '', scheme = '', star] = SUBDOMAIN_MARK.exec(text) ?? [];
-  return readHost(scheme + text.slice(mark.length), star === '*', suffixes, kinds);
+  return readHost(scheme + text.slice(mark.length).replace(ALL_BELOW, '/'), star === '*', suffixes, kinds);
 };
 
 type KindOfKey = { readonly key: string; readonly kind: keyof EntryKinds };
@@ -161,6 +165,8 @@ const readHost = (
  */
 const readPage = (text: string, location: Location, subdomainsOnly: boolean): Entry | Rejection => {
   const { parsed } = parseContent(text);
+  // As a literal, a wildcard would match no page. Some links that carry another link are encoded with asterisks.
+  if (parsed?.opened === undefined && WILDCARD.test(location.rest)) return 'unreadable';
   if (parsed === undefined || parsed.isUncertain === true) return 'unsupported';
   // What a page of a log-in opens afterwards is not what the entry names.
   if ((parsed.alternatives ?? []).length > 0 && parsed.opened !== text) return 'unsupported';

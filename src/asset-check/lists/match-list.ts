@@ -10,6 +10,7 @@ import {
   MAX_ENTRY_LENGTH,
   flagsForSubdomains,
   flagsForHost,
+  isOfTopRank,
   SUBDOMAINS_SHIFT,
   hashOfText,
   type SuffixHashes,
@@ -209,9 +210,13 @@ const lookUpSuffixes = (
   { count, starts, hashes, flags: found }: SuffixHashes,
 ): number => {
   let allFlags = 0;
+  let kept = ALLOWED | BLOCKED;
   for (let index = 0; index < count; index += 1) {
     const flags = table.find(host, starts[index]!, hashes[index]!);
-    found[index] = index === count - 1 ? flagsForHost(flags) : flagsForSubdomains(flags);
+    const isTop = isOfTopRank(flags);
+    found[index] = (index === count - 1 ? flagsForHost(flags) : flagsForSubdomains(flags)) & (isTop ? -1 : kept);
+    // What blocks in the top rank precedes what allows the hosts below.
+    if (isTop && found[index] === BLOCKED) kept = BLOCKED;
     allFlags |= found[index]!;
   }
   return allFlags;

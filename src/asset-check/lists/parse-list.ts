@@ -294,8 +294,7 @@ export const parseList = async (
   else if (format === 'hosts')
     await forEachEntry(body, format, collector, (text) => addHostsLine(text, collector, flags));
   else if (format === 'csv') await forEachEntry(body, format, collector, (text) => addRanked(text, collector, flags));
-  else if (isDialect(format))
-    await forEachEntry(body, format, collector, (text) => addDialectLine(text, DIALECTS[format], collector, flags));
+  else if (isDialect(format)) await readDialect(body, format, collector, flags);
   else if (format === 'json') await readArray(body, collector, flags);
   else if (format === 'metamask') fuzzy = await readMetamask(body, collector);
   else await readObjectOfLists(body, collector, { deny: BLOCKED, denySub: BLOCKED, allow: ALLOWED }, ['deny']);
@@ -336,19 +335,40 @@ const addHostsLine = (text: string, collector: Collector, flags: number): boolea
 const isBlocking = (address: string): boolean =>
   address === '0' || BLOCKING_ADDRESS.test(canonicalAddress(address) ?? '');
 
+const readDialect = async (body: Body, format: DialectName, collector: Collector, flags: number): Promise<void> => {
+  let zone: string | undefined;
+  await forEachEntry(body, format, collector, (text) =>
+    addDialectLine(text, DIALECTS[format], collector, flags, (named) => (zone ??= named)),
+  );
+};
+
 /**
  * Reads a line of a dialect. What a line exempts never blocks: in a list whose entries are ALLOWED, it is not supported.
  */
-const addDialectLine = (text: string, { lines }: Dialect, collector: Collector, flags: number): boolean => {
-  for (const [form, action] of lines) {
+const addDialectLine = (
+  text: string,
+  { lines }: Dialect,
+  collector: Collector,
+  flags: number,
+  zoneOf: (named: string | undefined) => string | undefined,
+): boolean => {
+  for (const [form, action, rank = 0] of lines) {
     const found = form.exec(text);
     if (found === null) continue;
-    const { names = '', to } = found.groups ?? {};
+    const { names = '', to, zone: named } = found.groups ?? {};
+    const zone = zoneOf(named?.toLowerCase());
+    const end = zone === undefined ? '' : `.${zone}.`;
     if (action === 'ignore') return true;
-    if (action === 'unsupported' || (action === 'allow' && flags === ALLOWED)) collector.reject('unsupported', text);
+    // A line that cancels others adds nothing, so it is also counted with the lines that are not supported.
+    if (action === 'cancel') collector.take(names, 0, undefined, rank);
+    if (action === 'unsupported' || action === 'cancel' || (action === 'allow' && flags === ALLOWED))
+      collector.reject('unsupported', text);
     else if (to !== undefined && !isBlocking(to)) collector.reject('redirect', text);
     else {
-      const taken = names.split('/').map((name) => collector.take(name, action === 'allow' ? ALLOWED : flags));
+      const hosts = names.toLowerCase().endsWith(end) ? names.slice(0, names.length - end.length) : names;
+      const taken = hosts
+        .split('/')
+        .map((name) => collector.take(name, action === 'allow' ? ALLOWED : flags, undefined, rank));
       return taken.some((rejection) => rejection !== 'unreadable');
     }
     return true;

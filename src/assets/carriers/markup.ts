@@ -73,6 +73,9 @@ const END = String.raw`\s\p{Cc}<>`;
 const TEXTS = new RegExp(`[^${END}]+`, 'gu');
 const TEXTS_BEHIND_LINK = new RegExp(`[^${END},;"'\`|]+`, 'gu');
 const HAS_END = new RegExp(`[${END},;"'\`|]|\\]\\(`, 'u');
+/** The begin of a web link behind a letter or a sign of a script that is written without spaces. */
+const BEHIND_CJK =
+  /(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\u3001-\u303f\uff01-\uffee])(?=h[tx*_]{2}ps?(?::\/\/|\[:))/giu;
 const STARTS_AS_LINK = /^[\s"'`(]{0,16}(?:h[tx*_]{2}ps?(?::|\[:)|[\w.-]{1,253}(?:[/?#,;]|$))/i;
 /** The part of a text that may be a target, without the name of a field before a web address. */
 const FIELD = new RegExp(String.raw`^[\w.;+-]{1,64}[:=](?=${WEB})`, 'i');
@@ -95,7 +98,7 @@ export interface TextParts {
  * @returns undefined if nothing follows the first link
  */
 export const partsOfText = (content: string, isMessage = false): TextParts | undefined => {
-  const trimmed = content.trim();
+  const trimmed = content.trim().replace(BEHIND_CJK, ' ');
   if (!HAS_END.test(trimmed)) return undefined;
   const markup = /^[<[]/.test(trimmed) ? /[>)\]](?=[^>)\]]*$)/.exec(trimmed) : null;
   const text = (markup === null ? trimmed : trimmed.slice(markup.index + 1)).replaceAll('](', ' ');

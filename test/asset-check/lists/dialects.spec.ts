@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '../../../src/asset-check/lists/dialects.js';
 import { describeRejected } from '../../../src/asset-check/lists/list-entry.js';
 import { checkerOf, guardOf } from '../checker-of.js';
+import { cpuMs } from '../../support/cpu.js';
 import { brief, listOf } from '../../support/list-of.js';
 
 const BLOCKED = 'BLOCKED';
@@ -26,6 +27,12 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['adblock', '||x.example/ads^', 'unsupported'],
   ['adblock', '|https://x.example|', 'unsupported'],
   ['adblock', '/x\\.example/', 'unsupported'],
+  ['adblock', '@@||x.example^$document', ALLOWED],
+  ['adblock', '@@||x.example^$popup', 'unsupported'],
+  ['adblock', '@@||x.example^$popup,important', 'unsupported'],
+  ['adblock', '@@||x.example^$badfilter', 'unsupported'],
+  ['adblock', '||x.example^$popup,important,doc', BLOCKED],
+  ['adblock', '||x.example^$important,script', 'unsupported'],
   ['adblock', '||x.*^', 'unreadable'],
   ...[
     '##.ad',
@@ -59,6 +66,9 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['unbound', 'local-data: "x.example A 0.0.0.0"', BLOCKED],
   ['unbound', "local-data: 'x.example. 3600 IN AAAA ::'", BLOCKED],
   ['unbound', 'local-zone: "x.example" always_transparent', ALLOWED],
+  ['unbound', 'local-zone: "x.example" transparent', ALLOWED],
+  ['unbound', 'local-zone: "x.example" typetransparent', ALLOWED],
+  ['unbound', 'local-zone: "x.example" inform', NO],
   ['unbound', 'local-data: "x.example A 203.0.113.7"', 'redirect'],
   ['unbound', 'local-zone: "x.example" redirect', NO],
   ['unbound', 'local-zone: "x.example" wipe', 'unsupported'],
@@ -79,6 +89,26 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['rpz', '@ NS localhost.', NO],
 ];
 
+/** Lines about the same host or the one above it, in any order, and what they do with `x.example`. */
+const TOGETHER: readonly (readonly [DialectName, lines: readonly string[], expected: string])[] = [
+  ['adblock', ['||x.example^', '@@||x.example^'], ALLOWED],
+  ['adblock', ['||x.example^$important', '@@||x.example^'], BLOCKED],
+  ['adblock', ['||x.example^$all,important', '||x.example^', '@@||x.example^'], BLOCKED],
+  ['adblock', ['||x.example^$important', '@@||x.example^$important'], ALLOWED],
+  ['adblock', ['||x.example^', '@@||x.example^$important'], ALLOWED],
+  ['adblock', ['||x.example^', '@@||x.example^$popup'], BLOCKED],
+  ['adblock', ['||x.example^', '||x.example^$badfilter'], NO],
+  ['adblock', ['||x.example^$all', '||x.example^$badfilter,all'], NO],
+  ['adblock', ['||x.example^$important', '||x.example^$badfilter'], BLOCKED],
+  ['adblock', ['||x.example^$important', '||x.example^$important,badfilter'], BLOCKED],
+  ['adblock', ['@@||x.example^', '@@||x.example^$badfilter'], NO],
+  ['unbound', ['local-zone: "x.example" transparent', 'local-data: "x.example A 0.0.0.0"'], BLOCKED],
+  ['unbound', ['local-zone: "x.example" typetransparent', 'local-data: "x.example. AAAA ::"'], BLOCKED],
+  ['unbound', ['local-zone: "x.example" inform', 'local-data: "x.example A 0.0.0.0"'], BLOCKED],
+  ['unbound', ['local-zone: "x.example" inform', 'local-zone: "x.example" refuse'], BLOCKED],
+  ['unbound', ['local-zone: "x.example" always_transparent', 'local-data: "x.example A 0.0.0.0"'], ALLOWED],
+];
+
 const OTHER: Readonly<Record<DialectName, string>> = {
   adblock: '||other.example^',
   dnsmasq: 'local=/other.example/',
@@ -96,6 +126,36 @@ describe('A line of a dialect', () => {
     expect(brief(check('other.example'))).toBe('BLOCKED other.example');
   });
 
+  it.each(TOGETHER)('%s: %j together are %s', async (dialect, lines, expected) => {
+    for (const ordered of [lines, lines.toReversed()]) {
+      const { content, check } = await listOf(documentOf(dialect, ordered.join('\n')), dialect);
+      expect(check('x.example')).toMatchObject({ status: expected });
+      expect(check('a.x.example')).toMatchObject({ status: expected });
+      expect(content.table.size).toBe(expected === NO ? 1 : 2);
+    }
+  });
+
+  it('with $important precedes exceptions below its host, and other lines do not', async () => {
+    const exceptions = '@@||a.x.example^\n@@||b.x.example^$important\n@@||y.example^';
+    const { check } = await listOf(`${exceptions}\n||x.example^$important`, 'adblock');
+    expect(['x.example', 'a.x.example', 'b.x.example', 'y.example'].map((host) => brief(check(host)))).toEqual([
+      'BLOCKED x.example',
+      'BLOCKED x.example parent-domain',
+      'ALLOWED b.x.example',
+      'ALLOWED y.example',
+    ]);
+    const zones = ['local-zone: "a.x.example" transparent', 'local-data: "x.example A 0.0.0.0"'].join('\n');
+    const unbound = await listOf(zones, 'unbound');
+    expect(brief(unbound.check('a.x.example'))).toBe('ALLOWED a.x.example');
+  });
+
+  it('with very many options is read in proportionate time', async () => {
+    const options = ['important,', 'badfilter,', 'doc,'].map((one) => `||x.example^$${one.repeat(6_000)}x`);
+    const before = cpuMs();
+    await listOf(documentOf('adblock', options.join('\n')), 'adblock');
+    expect(cpuMs() - before).toBeLessThan(500);
+  });
+
   it('never allows in a list of the verdict ALLOWED what it exempts, and never blocks it', async () => {
     const { content, check } = await listOf(documentOf('adblock', '@@||x.example^'), 'adblock', { verdict: 'ALLOWED' });
     expect(brief(check('x.example'))).toBe('not-found');
@@ -107,6 +167,29 @@ describe('A line of a dialect', () => {
     const { check } = await listOf('||x.example^\n@@||good.x.example^\n', 'adblock');
     expect(brief(check('a.x.example'))).toBe('BLOCKED x.example parent-domain');
     expect(brief(check('good.x.example'))).toBe('ALLOWED good.x.example');
+  });
+
+  it.each([
+    '$ORIGIN rpz.corp.example.',
+    '$TTL 60\nRPZ.corp.example. 3600 IN SOA localhost. root.localhost. 1 2 3 4 5',
+    'rpz.corp.example. SOA localhost. root.localhost. (\n1 ; serial\n2 3 4 5 )\nrpz.corp.example. NS localhost.',
+  ])('of a response policy zone may have an absolute name: %j', async (head) => {
+    const lines = [
+      'x.example.rpz.corp.example. 60 IN CNAME .',
+      '*.y.example.rpz.CORP.example. CNAME .',
+      'good.x.example.rpz.corp.example. CNAME rpz-passthru.',
+      'z.example. CNAME .',
+      '24.0.100.51.198.rpz-ip.rpz.corp.example. CNAME .',
+    ];
+    const { content, check } = await listOf(`${head}\n${lines.join('\n')}`, 'rpz');
+    expect(['x.example', 'a.y.example', 'y.example', 'z.example'].map((host) => brief(check(host)))).toEqual([
+      'BLOCKED x.example',
+      expect.stringMatching(/^BLOCKED/),
+      'not-found',
+      'BLOCKED z.example.',
+    ]);
+    expect(brief(check('good.x.example'))).toBe('ALLOWED good.x.example');
+    expect(content.rejected).toMatchObject([{ reason: 'unsupported', count: 1 }]);
   });
 
   it('of a response policy zone covers the hosts below a wildcard', async () => {

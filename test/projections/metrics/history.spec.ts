@@ -13,9 +13,9 @@ import {
   GetRestatementHandler,
   ListRestatedRecords,
   ListRestatedRecordsHandler,
-} from '../../../src/metrics/get-restatement.js';
+} from '../../../src/metrics/restatement/get-restatement.js';
 import { MetricsQueries } from '../../../src/metrics/metrics-queries.js';
-import type { RestatedRecord } from '../../../src/metrics/restatement.dto.js';
+import type { RestatedRecord } from '../../../src/metrics/restatement/restatement.dto.js';
 import { type Moment, READ_MOMENT } from '../../../src/metrics/past-sql.js';
 import { seeds } from '../../support/full-size.js';
 import { usesEventStore } from '../../support/logs.js';

@@ -128,6 +128,10 @@ const SHAPES: Readonly<Record<string, Shape>> = {
   'wide dots': filled('https://', 'a\u3002', 'com'),
   'an account with parameters': filled('rGWrZyQqhTp9Xu7G5Pkayo7bXjH4k4QYpf?', 'dt=1&'),
   'a memo': filled('stellar:pay?memo=', '%F0%9F%98%80'),
+  'a contact of field names': filled('MECARD:', 'a.to;b=c'),
+  'a contact of parameters': filled('MECARD:', ':url;a="b,'),
+  'a contact of escaped signs': filled('BEGIN:VCARD\n', '\\:'),
+  'links without spaces': filled('請', '請https://a'),
   NULs: filled('', '\u0000'),
   'lone surrogates': filled('', '\ud800'),
 };

@@ -2,15 +2,15 @@ import { Controller, Get, Query, Res } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { Invalid, Unprocessable } from '../errors.js';
-import { EventLog } from '../event-log/event-log.js';
-import { Access } from '../http/access/access.js';
-import { Organization } from '../http/access/caller.js';
-import { ConsistencyTokens, MinPosition } from '../http/consistency.js';
-import { ApiFailure } from '../http/errors/error-body.dto.js';
-import { readInstant, readRange } from '../http/parameters.js';
-import { preferredType } from '../http/responses/accept.js';
-import { INVALID_CURSOR, PageCursors } from '../http/responses/page-cursor.js';
+import { Invalid, Unprocessable } from '../../errors.js';
+import { EventLog } from '../../event-log/event-log.js';
+import { Access } from '../../http/access/access.js';
+import { Organization } from '../../http/access/caller.js';
+import { ConsistencyTokens, MinPosition } from '../../http/consistency.js';
+import { ApiFailure } from '../../http/errors/error-body.dto.js';
+import { readInstant, readRange } from '../../http/parameters.js';
+import { preferredType } from '../../http/responses/accept.js';
+import { INVALID_CURSOR, PageCursors } from '../../http/responses/page-cursor.js';
 import {
   ApiSnapshot,
   type AsOf,
@@ -20,9 +20,9 @@ import {
   JSON_TYPE,
   PAST_HEADERS,
   sendSnapshot,
-} from '../http/responses/send-snapshot.js';
-import { limit as declareLimit } from '../limits.js';
-import { MAX_DAYS, MAX_TYPES } from './count-sql.js';
+} from '../../http/responses/send-snapshot.js';
+import { limit as declareLimit } from '../../limits.js';
+import { MAX_DAYS, MAX_TYPES } from '../count-sql.js';
 import {
   type Change,
   GetRestatement,
@@ -30,7 +30,7 @@ import {
   NOT_IN_ORDER,
   type RestatedPage,
 } from './get-restatement.js';
-import { KnownMoments } from './known-moments.js';
+import { KnownMoments } from '../known-moments.js';
 import {
   type CountedAs,
   DEFAULT_RESTATED,
@@ -40,7 +40,7 @@ import {
   Restatement,
   RestatementRequest,
 } from './restatement.dto.js';
-import type { Moment } from './past-sql.js';
+import type { Moment } from '../past-sql.js';
 
 const READS = ['metrics', 'brands-and-flags'] as const;
 /** The list shows assets as the lists do. */

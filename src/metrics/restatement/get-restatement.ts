@@ -1,13 +1,13 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { type Fact, MEASURE } from '../events/facts.js';
-import { formatInstant } from '../events/instant.js';
-import { Invalid } from '../errors.js';
-import type { Range, RequestedRange } from '../http/parameters.js';
-import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
-import { toMetrics, toTotals } from './get-metrics.js';
-import { FIELDS } from './get-timeline.js';
-import { MetricsQueries } from './metrics-queries.js';
-import { type Metrics, type Totals } from './metrics.dto.js';
+import { type Fact, MEASURE } from '../../events/facts.js';
+import { formatInstant } from '../../events/instant.js';
+import { Invalid } from '../../errors.js';
+import type { Range, RequestedRange } from '../../http/parameters.js';
+import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
+import { toMetrics, toTotals } from '../get-metrics.js';
+import { FIELDS } from '../get-timeline.js';
+import { MetricsQueries } from '../metrics-queries.js';
+import { type Metrics, type Totals } from '../metrics.dto.js';
 import {
   type Cause,
   type ChangesOfMetric,
@@ -26,7 +26,7 @@ import {
   type RestatedRow,
   RESTATEMENT,
   restatementValues,
-} from './past-sql.js';
+} from '../past-sql.js';
 
 /** What of the metrics of a range changed between two states of the log. */
 export interface Change {
