@@ -80,8 +80,19 @@ const lengthOf = (value: unknown): number => (Array.isArray(value) ? value.lengt
 /** Reading and writing this many bytes takes about as long as writing a row. */
 const BYTES_PER_FACT = 1_024;
 
+/**
+ * The facts of so many brands usually share the rows of day counts with other events. Those of more brands change rows of
+ * their own, now and when the event is replaced, and cost as much as several facts (F24).
+ */
+const USUAL_BRANDS = 4;
+const FACTS_PER_FURTHER_BRAND = 4;
+const rowsOf = (brands: unknown): number => {
+  const length = lengthOf(brands);
+  return 1 + length + (FACTS_PER_FURTHER_BRAND - 1) * Math.max(0, length - USUAL_BRANDS);
+};
+
 const MAX_ROWS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => number>> = {
-  ReportFiled: ({ brands }) => 1 + lengthOf(brands),
+  ReportFiled: ({ brands }) => rowsOf(brands),
   // A deletion removes up to one fact per brand of the record.
   ReportDeleted: () => 1 + MAX_LIST,
   ThreatStatusChanged: () => 1,
@@ -90,7 +101,7 @@ const MAX_ROWS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => nu
   TakedownFiled: () => 4,
   TakedownStatusChanged: () => 4,
   TakedownDeleted: () => 4,
-  AssetStatusChanged: (data) => 1 + lengthOf(data.brandReviews),
+  AssetStatusChanged: ({ brandReviews }) => rowsOf(brandReviews),
   AssetStatusChangeDeleted: () => 1 + MAX_LIST,
   BrandRegistered: () => 1,
   BrandRemoved: () => 1,

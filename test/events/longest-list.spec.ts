@@ -37,8 +37,8 @@ describe.each([
     expect(issuesOf(1_001)).toEqual([`data.${field} must be an array of at most 1000 items`]);
   });
 
-  it('adds one fact per item to the maximum of the event', () => {
-    expect(maxFactsOf(event(15))).toBe(16);
+  it('adds one fact for each of the first four items to the maximum of the event, and four for each further item', () => {
+    expect([0, 1, 4, 5, 15].map((size) => maxFactsOf(event(size)))).toEqual([1, 2, 5, 9, 49]);
   });
 });
 

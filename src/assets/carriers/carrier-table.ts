@@ -21,7 +21,16 @@ export const CARRIERS = `
   teams.microsoft.com dl/launcher/launcher.html?url={link}
   urldefense.proofpoint.com urldefense.com urldefense.us v1/url?u={link} v2/url?u={dashes} v3/{underscores}
   *.mimecast.com *.mimecastprotect.com s/*?domain={domain} r/*?domain={domain}
-  linkprotect.cudasvc.com url?a={link}
+  linkprotect.cudasvc.com url?a={link} ?a={link}
+  scanmail.trustwave.com urlsand.esvalabs.com ?u={link}
+  safe.menlosecurity.com {link}
+  *.fortimailcloud.com fmlurlsvc?url={link}
+  outlook.office.com outlook.office365.com outlook.live.com owa/redir.aspx?url={link}
+  deref-gmx.net deref-gmx.com deref-web.de deref-mail.com mail/client/dereferrer?redirecturl={link} mail/client/*/dereferrer?redirecturl={link}
+  *.awstrack.me l0/{link}
+  click.pstmrk.it track.pstmrk.it 2s/{link} 3s/{link}
+  mandrillapp.com track/click/*/{link} track/click.php?url={link}
+  link.naver.com bridge?url={link}
   *.trendmicro.com wis/clicktime/v1/query?url={link}
   secure-web.cisco.com */{link}
   *.protection.sophos.com ?u={base64}
@@ -81,7 +90,7 @@ export const CARRIERS = `
   r.search.yahoo.com {ru}
   search.yahoo.com *.search.yahoo.com r/{ru}
   search.aol.com click/{ru}
-  yandex.ru yandex.com yandex.by yandex.kz yandex.com.tr ya.ru clck/jsredir?url={link} redir?url={link}
+  yandex.ru yandex.com yandex.by yandex.kz yandex.com.tr ya.ru clck/jsredir?url={link} redir?url={link} turbo?text={link}
   sba.yandex.net sba.yandex.com redirect?url={link}
   link.zhihu.com link.juejin.cn link.csdn.net link.segmentfault.com ?target={link}
   gitee.com sspai.com leetcode.cn afdian.com afdian.net xie.infoq.cn canva.com link?target={link}
@@ -97,7 +106,7 @@ export const CARRIERS = `
   c.pc.qq.com middlem.html?pfurl={link} middleb.html?pfurl={link} ios.html?url={link} android.html?url={link} pc.html?url={link}
   docs.qq.com scenario/link.html?url={link}
   mail.qq.com wx.mail.qq.com cgi-bin/mail_spam?url={link} xmspamcheck/xmsafejump?url={link}
-  cr.naver.com rd?u={link}
+  cr.naver.com rd?u={link} redirect-notification?u={link}
   click.mail.ru redir?u={link}
   bitly.com bit.ly a/warning?url={link}
   getpocket.com app.getpocket.com redirect?url={link}
