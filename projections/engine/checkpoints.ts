@@ -139,6 +139,24 @@ export const DROP_SECONDARY_INDEXES = statement(
     from pg_index where indrelid = to_regclass(format('%I.%I', $1::text, $2::text)) and not indisunique`,
 );
 
+/** The process of the server that runs the statements of a connection. */
+export const READ_BACKEND = statement('rebuild-read-backend', {}, { pid: 'integer' }, 'select pg_backend_pid() as pid');
+
+export const CANCEL_BACKEND = statement(
+  'rebuild-cancel-backend',
+  { pid: 'integer' },
+  { wasRunning: 'boolean' },
+  'select pg_cancel_backend($1) as "wasRunning"',
+);
+
+/** Makes the server end the statements of a transaction if the client is gone, where the platform can tell it. */
+export const END_WITH_CLIENT = statement(
+  'rebuild-end-with-client',
+  {},
+  { interval: 'text' },
+  `select set_config('client_connection_check_interval', '5s', true) as interval where version() like '%linux%'`,
+);
+
 /** The commands that create the indexes of a live table that its shadow table does not have, under the live names. */
 export const CREATE_MISSING_INDEXES = statement(
   'rebuild-create-missing-indexes',

@@ -6,7 +6,14 @@ import { inTransaction } from '../../src/postgres/transaction.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
-import { ACCESS_OF_TABLE, CREATE_MISSING_INDEXES, livePosition } from './checkpoints.js';
+import {
+  ACCESS_OF_TABLE,
+  CANCEL_BACKEND,
+  CREATE_MISSING_INDEXES,
+  END_WITH_CLIENT,
+  livePosition,
+  READ_BACKEND,
+} from './checkpoints.js';
 import { type Dropped, readDropped } from './parking.js';
 import { ApplyError } from './poison-events.js';
 
@@ -101,23 +108,16 @@ const rebuildOnce = (
   });
 };
 
-/**
- * Begins the transaction of an index. The server also ends the statement if this process is gone, where the platform can
- * tell it: the next rebuild would otherwise wait for the index.
- */
-const BEGIN_INDEX = `
-  begin; set local statement_timeout = ${INDEX_TIMEOUT_MS};
-  select set_config('client_connection_check_interval', '5s', true) where version() like '%linux%'`;
-
 /** Creates the indexes that the shadow tables lack, before the switch, because readers wait during the switch. */
 const createMissingIndexes = async (
   pool: Pool,
   { projection, schema }: Target,
   stop: AbortSignal | undefined,
 ): Promise<void> => {
+  const begin = `begin; set local statement_timeout = ${INDEX_TIMEOUT_MS}`;
   for (const table of projection.indexedForReaders ?? [])
     for (const { command } of await CREATE_MISSING_INDEXES.run(pool, { schema, table }))
-      await inTransaction(pool, (connection) => createIndex(pool, connection, command, stop), BEGIN_INDEX);
+      await inTransaction(pool, (connection) => createIndex(pool, connection, command, stop), begin);
 };
 
 const createIndex = async (
@@ -126,8 +126,10 @@ const createIndex = async (
   command: string,
   stop: AbortSignal | undefined,
 ): Promise<void> => {
-  const { rows } = await connection.query<{ pid: number }>('select pg_backend_pid() as pid');
-  const cancel = (): void => void pool.query('select pg_cancel_backend($1)', [rows[0]!.pid]).catch(() => {});
+  // Otherwise the next rebuild would wait for an index of a process that was killed.
+  await END_WITH_CLIENT.run(connection, {});
+  const [backend] = await READ_BACKEND.run(connection, {});
+  const cancel = (): void => void CANCEL_BACKEND.run(pool, backend!).catch(() => {});
   stop?.addEventListener('abort', cancel, { once: true });
   try {
     stop?.throwIfAborted();
