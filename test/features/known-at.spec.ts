@@ -425,11 +425,13 @@ describe.each([{ name: 'PostgreSQL', open: undefined }, ...eventStores])(
     it('has one answer for ever to each question, also about the last millisecond', async () => {
       const stop = keepSending(new Random(1), 4);
       const answers = new Map<string, string>();
+      const different = (): number => new Set(answers.values()).size;
       const questions = sized(60, 1_000);
       // Each question waits for the projector, and one wait serves all questions that are asked meanwhile.
       await Promise.all(
         Array.from({ length: 6 }, async () => {
-          for (let n = 0; n < questions / 6; n += 1) {
+          // On a busy machine, several questions fall between two events.
+          for (let n = 0; n < questions / 6 || different() <= 20; n += 1) {
             const instant = new Date((await databaseTime(app.pool)) - 1).toISOString();
             const answer = await askAt(instant);
             expect(answer.status).toBe(200);
@@ -441,7 +443,7 @@ describe.each([{ name: 'PostgreSQL', open: undefined }, ...eventStores])(
       await projecting.reached();
       for (const [instant, text] of answers)
         expect([instant, await (await askAt(instant)).text()]).toEqual([instant, text]);
-      expect(new Set(answers.values()).size).toBeGreaterThan(20);
+      expect(different()).toBeGreaterThan(20);
       expect(count).toBeGreaterThan(100);
     });
 
