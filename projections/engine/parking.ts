@@ -9,6 +9,7 @@ import {
   streamOf,
 } from '../../src/events/streams.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
+import { followStream, START_OF_STREAM } from '../../src/event-log/read-streams.js';
 import { type EventType, isKnownType, isUpstream, parseEvent, toJson } from '../../src/events/event.js';
 import type { ProjectedEvent, Projection, Recorded, Write, ProjectorTransaction } from './projection.js';
 import { ID, SLUG } from '../../src/events/declaring/fields.js';
@@ -69,24 +70,16 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
 /** The ids of the parked events that operators have dropped, by projection. */
 export type Dropped = ReadonlyMap<string, ReadonlySet<string>>;
 
-const PAGE_SIZE = 2_000;
-
 /** Reads which parked events have been dropped, so that whoever reads the log from its beginning skips these events. */
 export const readDropped = async (log: EventLog): Promise<Dropped> => {
   const dropped = new Map<string, Set<string>>();
-  for (let from = 0n; ;) {
-    const page = await log.readStream(OPERATIONS_STREAM, from, PAGE_SIZE);
-    for (const recorded of page) {
-      const result = decodeEvent(recorded);
-      if (result.kind !== 'read' || result.projected.event.type !== 'ParkedEventDropped') continue;
-      const { projection, eventId } = result.projected.event.data;
-      const ids = dropped.get(projection) ?? new Set();
-      dropped.set(projection, ids.add(eventId));
-    }
-    const last = page.at(-1);
-    if (last === undefined) return dropped;
-    from = last.revision + 1n;
-  }
+  await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data }) => {
+    const { event } = type === 'ParkedEventDropped' ? parseEvent(type, data) : {};
+    if (event === undefined) return;
+    const { projection, eventId } = event.data;
+    dropped.set(projection, (dropped.get(projection) ?? new Set()).add(eventId));
+  });
+  return dropped;
 };
 
 /** An event that a projection could not apply, and the reason. */

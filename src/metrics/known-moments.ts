@@ -11,7 +11,7 @@ import type { ProjectionName } from '../read-models/checkpoints.js';
 import { MetricsPool } from '../read-models/pools.js';
 import type { RowOf } from '../postgres/statement.js';
 import { MetricsQueries } from './metrics-queries.js';
-import { FIRST_VERSION_WITH_HISTORY, type Moment, READ_MOMENT } from './past-sql.js';
+import { lacksHistory, type Moment, READ_MOMENT } from './past-sql.js';
 
 const RETRY_AFTER_SECONDS = 5;
 /** After every position of a log. */
@@ -109,7 +109,7 @@ export class KnownMoments {
   private async moment(instant: number, position: bigint, reply: FastifyReply): Promise<RowOf<typeof READ_MOMENT>> {
     const read = (): Promise<RowOf<typeof READ_MOMENT>[]> => READ_MOMENT.run(this.pool, { instant, position });
     const [row] = await this.inTurn(reply, `moment ${instant} ${position}`, read);
-    if (row!.version !== null && row!.version < FIRST_VERSION_WITH_HISTORY)
+    if (lacksHistory(row!))
       throw new Unavailable(
         'The metrics are being rebuilt, so the service does not know yet what it knew in the past',
         RETRY_AFTER_SECONDS,

@@ -8,7 +8,7 @@ import { isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transie
 import { MetricsPool } from '../read-models/pools.js';
 import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js';
-import { FIRST_VERSION_WITH_HISTORY, type Moment, READ_MOMENT } from './past-sql.js';
+import { lacksHistory, type Moment, READ_MOMENT } from './past-sql.js';
 
 /**
  * One query at a time: a query of many days occupies a processor of PostgreSQL and then the event loop, and the queries
@@ -41,8 +41,7 @@ export interface MetricsQuery {
  */
 const requireHistory = async (replica: Connection): Promise<void> => {
   const [row] = await READ_MOMENT.run(replica, { instant: 0, position: -1n });
-  if (row!.version !== null && row!.version < FIRST_VERSION_WITH_HISTORY)
-    throw new TooOld('The rows of the replica do not say since when they count');
+  if (lacksHistory(row!)) throw new TooOld('The rows of the replica do not say since when they count');
 };
 
 /** Runs metrics queries, with a limit of concurrent queries for each organization. */

@@ -43,7 +43,11 @@ export const READ_MOMENT = statement(
 );
 
 /** The first version of the projection `metrics` whose rows say since when they count. */
-export const FIRST_VERSION_WITH_HISTORY = 2;
+const FIRST_VERSION_WITH_HISTORY = 2;
+
+/** Whether an earlier version has written the rows. */
+export const lacksHistory = ({ version }: RowOf<typeof READ_MOMENT>): boolean =>
+  version !== null && version < FIRST_VERSION_WITH_HISTORY;
 
 /** The classes of delays (`lagOf`): the longest delay is less than 2^22 days. */
 const MAX_LAG = 22;

@@ -314,18 +314,20 @@ describe('retention apply', () => {
   it('redacts a content again if the same state is sent again later', async () => {
     const old = { createdAt: daysAgo(1_000), updatedAt: daysAgo(900) };
     const content = (kind: string) => ({ asset: url(`https://resent-${kind}.example/expired`) });
-    const sentWith = (n: number): Sent[] => [
-      sentThreat('t-again', { organization: 'acme', ...content('threat'), ...old }, `again-${n}`),
-      sentStatus('c-again', { ...content('entry'), brandReviews: reviews, createdAt: old.createdAt }, `again-${n}`),
-    ];
     // Of two states with the same version, the one with the greater id is in force.
-    const [first, second] = [sentWith(1), sentWith(2)].map((sents) => sents.map((each) => each));
-    const ascending = first!.map((one, n) =>
-      eventId(one) < eventId(second![n]!) ? [one, second![n]!] : [second![n]!, one],
-    );
-    const current = sentStatus('c-current', { ...content('entry'), status: 'BLOCKED', createdAt: daysAgo(800) });
-    await app.log.appendAll([...ascending.map(([one]) => stored(one!)), stored(current)]);
-    for (const n of [1, 0]) {
+    const twice = (sentAs: (id: string) => Sent): Sent[] =>
+      ['again-1', 'again-2'].map(sentAs).sort((one, other) => (eventId(one) < eventId(other) ? -1 : 1));
+    const records = [
+      twice((id) => sentThreat('t-again', { organization: 'acme', ...content('threat'), ...old }, id)),
+      twice((id) =>
+        sentStatus('c-again', { ...content('entry'), brandReviews: reviews, createdAt: old.createdAt }, id),
+      ),
+    ];
+    await app.log.appendAll([
+      stored(sentStatus('c-current', { ...content('entry'), status: 'BLOCKED', createdAt: daysAgo(800) })),
+    ]);
+    for (const time of [0, 1]) {
+      await app.log.appendAll(records.map((states) => stored(states[time]!)));
       await projecting.reached();
       expect((await linesWith('resent-')).length).toBeGreaterThan(0);
       expect((await apply()).code).toBe(0);
@@ -334,7 +336,6 @@ describe('retention apply', () => {
           .concat(await linesWith('c-again'))
           .filter((line) => line.includes('resent-')),
       ).toEqual([]);
-      if (n === 1) await app.log.appendAll(ascending.map(([, other]) => stored(other!)));
     }
     expect(await differences()).toEqual([]);
   });

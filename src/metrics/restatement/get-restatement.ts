@@ -7,7 +7,7 @@ import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { toMetrics, toTotals } from '../get-metrics.js';
 import { FIELDS } from '../get-timeline.js';
 import { MetricsQueries } from '../metrics-queries.js';
-import { type Metrics, type Totals } from '../metrics.dto.js';
+import type { Metrics, Totals } from '../metrics.dto.js';
 import {
   type Cause,
   type ChangesOfMetric,

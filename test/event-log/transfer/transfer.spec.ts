@@ -494,12 +494,11 @@ describe('organizations import', () => {
 
   it('does not bring back what a later state of the same instant has replaced, however often a file is imported', async () => {
     const source = await opening(openPostgres);
-    const [first, second] = [1, 2]
-      .map((n) => sentStatus('replaced', {}, `state-${n}`))
-      .sort((one, other) => (eventId(one) < eventId(other) ? -1 : 1)) as [Sent, Sent];
+    const idOf = (id: string): string => eventId(sentStatus('replaced', {}, id));
+    const [first, second] = ['state-1', 'state-2'].sort((one, other) => (idOf(one) < idOf(other) ? -1 : 1));
     await source.appendAll([
-      stored({ ...first, data: { ...first.data, brandReviews: [review('acme', 'shoes'), review('beta')] } } as Sent),
-      stored({ ...second, data: { ...second.data, brandReviews: [review('beta')] } } as Sent),
+      stored(sentStatus('replaced', { brandReviews: [review('acme', 'shoes'), review('beta')] }, first)),
+      stored(sentStatus('replaced', { brandReviews: [review('beta')] }, second)),
     ]);
     const beta = join(folder, randomUUID());
     await exportTo(source, 'acme', path);
