@@ -28,7 +28,6 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'asset-check/second-targets.spec.ts': 'texts, messages and contacts with several targets, from text to verdict',
   'asset-check/read-back.spec.ts': 'the asset of an answer, read again',
   'asset-check/generated-texts.spec.ts': 'generated texts against the rule of certainty',
-  'projections/engine/dispatch-batch.spec.ts': 'a batch lets other work continue',
   'webhooks/delivery/erasure.spec.ts': 'deliveries in flight while their organization is erased',
   'webhooks/delivery/list-changed-endpoints.spec.ts': 'the statement that lists endpoints after a change',
   'asset-check/hostile-content.spec.ts': 'reading content takes linear time, whatever its shape',

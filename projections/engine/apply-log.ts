@@ -13,7 +13,8 @@ import {
   TRY_LOCK,
   UNLOCK_ALL,
 } from './checkpoints.js';
-import { PipelinedWriter, dispatchBatch, ISOLATION_STATEMENT_TIMEOUT_MS } from './projector.js';
+import { dispatchBatch, type ProjectionBatch } from './dispatch-batch.js';
+import { PipelinedWriter, ISOLATION_STATEMENT_TIMEOUT_MS } from './projector.js';
 import { type Projection, type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './projection.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 
@@ -108,7 +109,7 @@ export const withShadowTables = async <Result>(
 
 /** A piece of the log, prepared for each projection, and the position before it. */
 interface Piece extends Pick<Batch, 'events' | 'position'> {
-  readonly parts: Awaited<ReturnType<typeof dispatchBatch>>;
+  readonly parts: readonly ProjectionBatch[];
 }
 
 /**

@@ -2,34 +2,12 @@ import type { Pool } from 'pg';
 import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { cloudEventAttributes, logAttributes } from '../../src/event-log/open-event-log.js';
 import { type Span, type Tracing, isSampled, traceparentOf, inSpan, tracing } from '../../src/runtime/tracing.js';
-import {
-  type Projection,
-  type ProjectedEvent,
-  type Write,
-  type ProjectorTransaction,
-  STATEMENT_TIMEOUT_MS,
-  transact,
-} from './projection.js';
+import { type Projection, type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './projection.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
-import { Backoff, pause, forEachYielding } from '../../src/flow/time.js';
-import {
-  type Checkpoint,
-  CheckpointMoved,
-  type CheckpointMove,
-  moveCheckpoints,
-  readCheckpoints,
-} from './checkpoints.js';
-import {
-  applyByBisection,
-  applyOrPark,
-  isEventError,
-  type Dropped,
-  type FailedEvent,
-  type ProjectionEvents,
-  type DecodedEvent,
-  decodeEvent,
-  readDropped,
-} from './parking.js';
+import { Backoff, pause } from '../../src/flow/time.js';
+import { CheckpointMoved, moveCheckpoints, readCheckpoints } from './checkpoints.js';
+import { dispatchBatch, type ProjectionBatch } from './dispatch-batch.js';
+import { applyByBisection, applyOrPark, isEventError, type FailedEvent, readDropped } from './parking.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 
 /** Maximum number of links of a span, which is the default limit of OpenTelemetry. */
@@ -104,16 +82,6 @@ export class PipelinedWriter<Batch> {
   finish(): Promise<void> {
     return this.writing;
   }
-}
-
-/** The events of a batch for one projection, and the move of its checkpoint. */
-interface ProjectionBatch extends ProjectionEvents {
-  readonly move: CheckpointMove;
-  /**
-   * Prepares the rows. The transaction that writes the batch handles a rejection, because that transaction can park the
-   * event.
-   */
-  readonly prepared: Promise<Write>;
 }
 
 const MIN_BACKOFF_MS = 50;
@@ -264,77 +232,4 @@ const applyAll = async (transaction: ProjectorTransaction, { prepared }: Project
   const write = await prepared;
   await write(transaction);
   return [];
-};
-
-/** The decoded events of pages that several lanes of this process share. */
-const decodings = new WeakMap<RecordedEvent, DecodedEvent>();
-
-const decodeOnce = (recorded: RecordedEvent): DecodedEvent => {
-  const known = decodings.get(recorded);
-  if (known !== undefined) return known;
-  const decoded = decodeEvent(recorded);
-  decodings.set(recorded, decoded);
-  return decoded;
-};
-
-/**
- * Decodes a batch once, and dispatches its events to the projections. Each projection prepares the events of its types
- * that are after its checkpoint.
- * @param droppedBefore parked events that a projection must not apply, although it may be able to by now
- */
-export const dispatchBatch = async (
-  projections: readonly Projection[],
-  checkpoints: readonly Checkpoint[],
-  batch: Pick<Batch, 'events' | 'position'>,
-  droppedBefore: Dropped,
-): Promise<ProjectionBatch[]> => {
-  const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
-  const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
-  // While a batch is prepared, the previous batch is being written, and its next statement must not wait until the
-  // preparation is complete.
-  await forEachYielding(batch.events, (recorded) => decoded.push({ recorded, result: decodeOnce(recorded) }));
-  const parts = projections.map((projection): ProjectionBatch => {
-    const checkpoint = positions.get(projection.name)!;
-    const types: ReadonlySet<string> = new Set(projection.types);
-    const skipped = droppedBefore.get(projection.name);
-    const events: ProjectedEvent[] = [];
-    const unreadable: FailedEvent[] = [];
-    const dropped: string[] = [];
-    let unknownCount = 0;
-    for (const { recorded, result } of decoded) {
-      if (recorded.position <= checkpoint.position || result.kind === 'erased') continue;
-      if (skipped?.has(recorded.id)) continue;
-      if (result.kind === 'unknown') unknownCount += 1;
-      else if (result.kind === 'unreadable') {
-        if (types.has(result.type))
-          unreadable.push({ ...recorded, ...recorded.copyOf, reason: result.reason, unreadable: true });
-      } else {
-        const { event } = result.projected;
-        if (types.has(event.type)) events.push(result.projected);
-        if (event.type === 'ParkedEventDropped' && event.data.projection === projection.name)
-          dropped.push(event.data.eventId);
-      }
-    }
-    const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
-    const newest = batch.events.at(-1);
-    const last = newest && newest.position > checkpoint.position ? newest : undefined;
-    const recorded =
-      projection.clock === undefined
-        ? []
-        : batch.events
-            .filter(({ position }) => position > checkpoint.position)
-            .map(({ position, recordedAt, copyOf }) => copyOf ?? { position, recordedAt });
-    const prepared = projection.prepare(events, recorded);
-    return {
-      projection,
-      move: { checkpoint, to, last, isApplying: events.some(({ isCopy }) => isCopy !== true), unknownCount },
-      events,
-      recorded,
-      prepared,
-      unreadable,
-      dropped,
-    };
-  });
-  await Promise.allSettled(parts.map(({ prepared }) => prepared));
-  return parts;
 };

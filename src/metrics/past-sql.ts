@@ -1,6 +1,4 @@
 import { dayInSql, dayOf, MS_PER_DAY } from '../events/instant.js';
-import { MEASURE, type Fact } from '../events/facts.js';
-import { LISTED_KIND } from '../events/listed-items.js';
 import { json, nullable, type RowOf, statement } from '../postgres/statement.js';
 import { type Range, rangeAt, type RequestedRange } from '../http/parameters.js';
 import {
@@ -57,7 +55,7 @@ const MAX_SPAN = 14;
 const MAX_CORRECTIONS = 10 * MAX_DAYS;
 
 /** The parameters that say which facts of a range count otherwise at a moment than now. */
-const SINCE = {
+export const SINCE = {
   known: 'bigint',
   lags: 'smallint[]',
   firsts: 'bigint[]',
@@ -66,12 +64,12 @@ const SINCE = {
   rangeFrom: 'bigint',
   rangeTo: 'bigint',
 } as const;
-const PAST = { ...SINCE, dayTo: 'bigint' } as const;
+export const PAST = { ...SINCE, dayTo: 'bigint' } as const;
 
-type Past = Readonly<Record<keyof typeof PAST, string>>;
+export type Past = Readonly<Record<keyof typeof PAST, string>>;
 
 /** The placeholders of these parameters. @param first the number of the first of them */
-const pastAt = (first: number): Past =>
+export const pastAt = (first: number): Past =>
   Object.fromEntries(Object.entries(PAST).map(([name, type], n) => [name, `$${first + n}::${type}`])) as Past;
 
 /**
@@ -105,10 +103,10 @@ export const pastValues = ({ position, instant }: Moment, { from, to }: Range) =
   };
 };
 
-const OWNED = 'f.organization = $1 and f.brand = $2';
+export const OWNED = 'f.organization = $1 and f.brand = $2';
 
 /** Returns SQL for the facts in the windows for which `condition` holds. */
-const displacedFacts = ({ lags, firsts, lasts }: Past, condition: string): string => `
+export const displacedFacts = ({ lags, firsts, lasts }: Past, condition: string): string => `
           from unnest(${lags}, ${firsts}, ${lasts}) w (lag, first, last)
           cross join lateral (
             select * from read.facts f
@@ -116,7 +114,7 @@ const displacedFacts = ({ lags, firsts, lasts }: Past, condition: string): strin
           ) f`;
 
 /** Returns SQL for the former facts of a range that counted at a position. */
-const formerFacts = ({ rangeFrom, rangeTo }: Past, position: string): string => `
+export const formerFacts = ({ rangeFrom, rangeTo }: Past, position: string): string => `
           from generate_series(1, ${MAX_SPAN}) s (span)
           cross join lateral (
             select * from read.former_facts f
@@ -127,7 +125,7 @@ const formerFacts = ({ rangeFrom, rangeTo }: Past, position: string): string => 
 /** What to add to the counts of the days before the moment, by measure, type and UTC day. */
 type Corrections = readonly (readonly [measure: number, type: string, day: number, n: number])[];
 
-const corrections = (past: Past): string => {
+export const corrections = (past: Past): string => {
   const { known, dayFrom, dayTo } = past;
   return `(
         select case when count(*) > ${MAX_CORRECTIONS} then '"${TOO_MANY}"'::json
@@ -177,199 +175,3 @@ export const COUNT_KNOWN = statement(
     select ${MOMENT},
       ${corrections(pastAt(9))} as corrections,${countedColumns(3)}`,
 );
-
-/**
- * Returns SQL for the facts of a range that count at one of two positions and not at the other: `n` is 1 if at the later
- * one, -1 if at the earlier one.
- */
-const changedFacts = (then: Past, now: string): string => {
-  const { known, dayFrom, rangeTo } = then;
-  return `
-        select measure, type, at, record, sum(n)::int as n from (
-          select f.measure, f.type, f.at, f.record, 1 as n ${displacedFacts(
-            then,
-            `w.lag > 0 and f.since > ${known} and f.since <= ${now}`,
-          )}
-          union all
-          select f.measure, f.type, f.at, f.record, 1 from read.facts f
-          where ${OWNED} and f.at between ${dayFrom} and ${rangeTo} and f.since > ${known} and f.since <= ${now}
-          union all
-          select f.measure, f.type, f.at, f.record, 1 ${formerFacts(then, now)}
-          where f.since > ${known}
-          union all
-          select f.measure, f.type, f.at, f.record, -1 ${formerFacts(then, known)}
-          where f.until <= ${now}
-        ) differences group by measure, type, at, record having sum(n) <> 0`;
-};
-
-/** SQL for the owner and the kind of the record of a fact, as in the key of `read.records`. */
-const RECORD_OF_FACT = `
-        select case when f.measure = ${MEASURE.threat} and $2 <> '' then '' else $1 end as owner,
-          case
-            when f.measure = ${MEASURE.report} then 'report'
-            when f.measure in (${MEASURE.takedownFiled}, ${MEASURE.takedownCompleted}) then 'takedown'
-            when $2 = '' then 'threat'
-            else 'assetStatus'
-          end as kind`;
-
-/** SQL for the condition that a state concerns the organization, which need not be the owner of the record. */
-const concerns = (state: string): string =>
-  `(${state}.organization <> '' or $1 = any(${state}.named)
-              or strpos(${state}.counts::text, '[' || to_json($1::text) || ',') > 0)`;
-
-/** SQL for the states of a record, in rows of `columns`. */
-const statesOf = (columns: string, condition: string): string =>
-  ['records', 'former_states'].map(
-    (table) => `
-            select ${columns} from read.${table} s
-            where s.organization = r.owner and s.kind = r.kind and s.id = r.record and ${condition}`,
-  ).join(`
-            union all`);
-
-/** SQL for the position of the first state of a record that concerns the organization. */
-const FIRST_POSITION = `
-          select min(position) as position from (${statesOf('s.position', concerns('s'))}
-          ) states`;
-
-/** SQL for the position of the first event that was stored after the end of the range; null if there is none. */
-const afterRange = ({ rangeTo }: Past): string =>
-  `(select position from read.log_clock where recorded_at > ${rangeTo} order by recorded_at limit 1)`;
-
-/** The numbers of facts that count at one of two moments only. A late record was first stored after the range and `then`. */
-type ChangeCounts = readonly (readonly [
-  measure: number,
-  type: string,
-  isLate: boolean,
-  added: number,
-  removed: number,
-])[];
-
-const THEN = pastAt(9);
-const NOW = pastAt(23);
-
-/** Counts a range as known at two moments, and what changed between them, in one statement and from one snapshot. */
-export const RESTATEMENT = statement(
-  'metrics-restatement',
-  {
-    ...COUNTED_RANGE,
-    ...PAST,
-    ...Object.fromEntries(
-      Object.entries({ ...COUNTED_RANGE, ...PAST })
-        .filter(([name]) => name !== 'organization' && name !== 'brand')
-        .map(([name, type]) => [`${name}Now`, type]),
-    ),
-  },
-  {
-    ...MOMENT_COLUMNS,
-    then: json<KnownCounts>(),
-    now: json<KnownCounts>(),
-    changes: json<ChangeCounts>(),
-  },
-  `
-    select ${MOMENT},
-      (select row_to_json(c) from (select ${corrections(THEN)} as corrections,${countedColumns(3)}) c) as then,
-      (select row_to_json(c) from (select ${corrections(NOW)} as corrections,${countedColumns(17)}) c) as now,
-      (
-        select coalesce(json_agg(json_build_array(measure, type, late, added, removed)), '[]') from (
-          select r.measure, r.type, late.late, count(*) filter (where r.n > 0) as added,
-            count(*) filter (where r.n < 0) as removed
-          from (
-            select f.*, k.* from (${changedFacts(THEN, NOW.known)}
-            ) f cross join lateral (${RECORD_OF_FACT}) k
-          ) r
-          cross join lateral (${FIRST_POSITION}) first
-          cross join lateral (
-            select first.position > ${THEN.known} and coalesce(first.position >= ${afterRange(THEN)}, false) as late
-          ) late
-          group by r.measure, r.type, late.late
-        ) counts
-      ) as changes`,
-);
-
-export const restatementValues = (
-  organization: string,
-  brand: string,
-  range: Range,
-  then: Moment,
-  now: Moment,
-): Parameters<typeof RESTATEMENT.run>[1] =>
-  ({
-    ...knownValues(organization, brand, range, then),
-    ...Object.fromEntries(
-      Object.entries(knownValues(organization, brand, range, now)).map(([name, value]) => [`${name}Now`, value]),
-    ),
-  }) as never;
-
-/** The state of a record at a moment. */
-interface StateThen {
-  readonly facts: readonly Fact[];
-  readonly version: number;
-  /** Whether the state is about the organization: an entry of the asset status history may have named only others. */
-  readonly concerns: boolean;
-}
-
-/**
- * Lists the records with such facts, the one whose state at the later moment was stored last first. If an entry of the
- * asset status history no longer names the organization, that is its state, whatever happens to the entry afterwards.
- */
-export const RESTATED_RECORDS = statement(
-  'metrics-restated-records',
-  { organization: 'text', brand: 'text', ...SINCE, now: 'bigint', before: 'bigint', limit: 'bigint' },
-  {
-    ...MOMENT_COLUMNS,
-    records: json<
-      readonly {
-        readonly kind: 'report' | 'threat' | 'takedown' | 'assetStatus';
-        readonly id: string;
-        readonly position: number;
-        /** When the log stored the event of the later state, in ms. */
-        readonly changedAt: number;
-        readonly isNew: boolean;
-        readonly isLate: boolean;
-        readonly then: StateThen | null;
-        readonly now: StateThen;
-        /** The item of the record in lists, as JSON. Null: the record is deleted. */
-        readonly item: string | null;
-      }[]
-    >(),
-  },
-  `
-    select ${MOMENT}, (
-      select coalesce(json_agg(listed order by listed.position desc), '[]') from (
-        select r.kind, r.record as id, present.position,
-          (select recorded_at from read.log_clock c where c.position <= present.position order by c.position desc limit 1)
-            as "changedAt",
-          first.position > ${pastAt(3).known} as "isNew",
-          first.position > ${pastAt(3).known} and coalesce(first.position >= ${afterRange(pastAt(3))}, false) as "isLate",
-          past.state as then, present.state as now, l.item
-        from (
-          select distinct k.owner, k.kind, f.record from (${changedFacts(pastAt(3), '$10')}
-          ) f cross join lateral (${RECORD_OF_FACT}) k
-        ) r
-        cross join lateral (
-          select position, json_build_object('facts', counts, 'version', version, 'concerns', concerns) as state from (
-            select *, max(position) filter (where concerns) over () as own from (${statesOf(
-              `s.position, s.counts, s.version, ${concerns('s')} as concerns`,
-              's.position <= $10',
-            )}
-            ) states
-          ) states where position >= own order by position = own, position limit 1
-        ) present
-        cross join lateral (${FIRST_POSITION}) first
-        left join lateral (
-          select json_build_object('facts', counts, 'version', version, 'concerns', concerns) as state from (${statesOf(
-            `s.position, s.counts, s.version, ${concerns('s')} as concerns`,
-            `s.position <= ${pastAt(3).known}`,
-          )}
-          ) states order by position desc limit 1
-        ) past on true
-        left join read.listed_records l on l.organization = $1 and l.id = r.record and l.kind = case r.kind
-          when 'report' then ${LISTED_KIND.report} when 'threat' then ${LISTED_KIND.threat}
-          when 'takedown' then ${LISTED_KIND.takedown} else ${LISTED_KIND.verdict} end
-        where present.position < $11
-        order by present.position desc limit $12
-      ) listed
-    ) as records`,
-);
-
-export type RestatedRow = RowOf<typeof RESTATED_RECORDS>['records'][number];

@@ -67,6 +67,15 @@ describe('A link that carries another link', () => {
     expect(urlOf(content)).toMatch(/^(?:URL|PAGE) (?:metamask\.app\.link|link\.metamask\.io\.|evil\.)/);
   });
 
+  it.each(['/search%3Fq%3Da', '%2Fsearch.example', '%5Csearch.example'])(
+    'has no host if the carried link has none: %s',
+    (target) => {
+      const content = `https://www.google.com/url?q=${target}`;
+      expect(parseContent(content).parsed).toMatchObject({ keys: [`URL:${content}`], isUncertain: true });
+      expect(wrappingHostsOf(content)).toEqual(['www.google.com']);
+    },
+  );
+
   it.each([
     ['https://go.cb-w.com/dapp?cb_url=https://good.example&cb_url=https://evil.example', 'go.cb-w.com'],
     ['https://metamask.app.link/dapp/'.repeat(40), 'metamask.app.link'],

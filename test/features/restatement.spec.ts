@@ -100,6 +100,11 @@ const brandsOf = (organization: string): Sent[] => [
   ),
 ];
 
+/** Two states of one instant, the later one last: the organizations of the first cannot tell them apart. */
+const [quiet, quieter] = [[], ['third:wallet']]
+  .map((others) => entry('c-quiet', OTHER_DAY, ['acme:wallet', 'other:wallet', ...others]))
+  .sort((a, b) => (eventId(a) < eventId(b) ? -1 : 1)) as [Sent, Sent];
+
 /** One record for each way in which numbers about February change in March. */
 const sendHistory = async (): Promise<void> => {
   await sendAt(
@@ -114,6 +119,7 @@ const sendHistory = async (): Promise<void> => {
     entry('c-joined', CREATED, ['other:wallet']),
     entry('c-left', CREATED, ['acme:wallet', 'other:wallet']),
     entry('c-gone', CREATED, ['acme:wallet', 'other:wallet']),
+    entry('c-quiet', CREATED, ['other:wallet']),
   );
   await sendAt(
     '2026-03-05T00:00:00.000Z',
@@ -135,7 +141,9 @@ const sendHistory = async (): Promise<void> => {
     entry('c-joined', OTHER_DAY, ['acme:wallet', 'other:wallet']),
     entry('c-left', OTHER_DAY, ['other:wallet']),
     entry('c-other', CREATED, ['other:wallet']),
+    quiet,
   );
+  await sendAt('2026-03-12T00:00:00.000Z', quieter);
   // What happens to an entry that does not name acme any more is none of its business.
   await sendAt(
     '2026-03-20T00:00:00.000Z',
@@ -247,14 +255,16 @@ describe('GET /v2/organization/metrics/restatement', () => {
     const items = await list(brand);
     expect(items.map(({ id, cause, late }) => [id, cause, late])).toEqual([
       ['c-gone', 'deleted', false],
+      ['c-quiet', 'new', true],
       ['c-left', 'brand', false],
       ['c-joined', 'new', true],
       ['k-brand', 'brand', false],
       ['k-status', 'status', false],
       ['r-brand', 'brand', false],
     ]);
-    expect(items.slice(0, 2).map(({ changedAt }) => changedAt)).toEqual([
+    expect(items.slice(0, 3).map(({ changedAt }) => changedAt)).toEqual([
       '2026-03-20T00:00:00.000Z',
+      '2026-03-07T00:00:00.000Z',
       '2026-03-07T00:00:00.000Z',
     ]);
     expect(JSON.stringify(items)).not.toContain('other');
@@ -262,6 +272,7 @@ describe('GET /v2/organization/metrics/restatement', () => {
     expect(ofOther.map(({ id, cause }) => [id, cause])).toEqual([
       ['c-gone', 'deleted'],
       ['c-left', 'deleted'],
+      ['c-quiet', 'moved'],
       ['c-other', 'new'],
       ['c-joined', 'moved'],
     ]);

@@ -149,55 +149,66 @@ interface Counted {
   readonly at: string;
 }
 
+/** As what a state without others counts. */
+const countedAs = (state: State, query: Query): Counted[] => {
+  const { data, type } = state;
+  if (type.endsWith('Deleted')) return [];
+  const counted: Counted[] = [];
+  for (const text of new Set([data['createdAt'], data['updatedAt']]) as Set<string | undefined>) {
+    const instant = text === undefined ? NaN : new Date(text).getTime();
+    if (!(instant >= query.from && instant <= query.to)) continue;
+    const { metrics } = naiveCount([state], { ...query, from: instant, to: instant });
+    for (const metric of METRICS_OF_RECORDS)
+      if (metrics[metric] > 0 && !counted.some((each) => each.metric === metric))
+        counted.push({
+          metric,
+          type: metric === 'newThreats' ? data['asset'].type : null,
+          at: new Date(instant).toISOString(),
+        });
+  }
+  return counted;
+};
+
+/** Everything that tells a state from another one for this organization, as text. */
+const seenBy = (organization: string, state: State): string => {
+  const { data } = state;
+  const reviewed = ((data['brandReviews'] ?? []) as { readonly brand: string }[]).map(({ brand }) => brand);
+  const brands = [...new Set([undefined, data['brand'], ...(data['brands'] ?? []), ...reviewed])].sort();
+  const always = { organization, from: -Infinity, to: Infinity };
+  const facts = brands.map((brand) => [brand, countedAs(state, { ...always, brand })] as const);
+  return JSON.stringify([state.type.endsWith('Deleted'), facts.filter(([, counted]) => counted.length > 0)]);
+};
+
 /**
  * The newest state of each record that concerns the organization, as what it counts in the range, and the positions of the
- * record's first event and of that state.
+ * record's first event and of the event since which the organization has seen this state.
  * @param events the events up to a position, from the beginning of the log
  */
 export const naiveLast = (events: readonly Sent[], query: Query) => {
   const { organization } = query;
-  const records = new Map<
-    string,
-    { kind: string; id: string; first: number; last: number; rank: State['rank']; counted: Counted[] }
-  >();
+  const records = new Map<string, { kind: string; id: string; state: State; seen: string; last: number }>();
   const concerned = new Map<string, number>();
   const KINDS = { report: 'report', threat: 'threat', takedown: 'takedown', entry: 'verdict' } as const;
   for (const [position, event] of events.entries()) {
     const key = recordKey(event);
-    const isEntry = key.startsWith('entry');
-    const isOwn = isEntry
+    const isOwn = key.startsWith('entry')
       ? (event.data['brandReviews'] as any[] | undefined)?.some((review) => review.organization === organization)
       : event.data['organization'] === organization;
     if (isOwn === true && !concerned.has(key)) concerned.set(key, position);
-    const rank = rankOf(event);
-    const known = records.get(key);
-    if (known && !isLater(rank, known.rank)) continue;
-    const kind = KINDS[key.split(' ')[0] as keyof typeof KINDS];
     const data = event.data as Record<string, any>;
+    const state = { type: event.type, data, rank: rankOf(event) };
+    const known = records.get(key);
+    if (known && !isLater(state.rank, known.state.rank)) continue;
+    const seen = isOwn === true ? seenBy(organization, state) : 'not concerned';
+    const kind = KINDS[key.split(' ')[0] as keyof typeof KINDS];
     const id = (data['reportId'] ?? data['threatId'] ?? data['takedownId'] ?? data['changeId']) as string;
-    const state = [{ type: event.type, data, rank }].filter(({ type }) => !type.endsWith('Deleted'));
-    const counts = (instant: number): boolean =>
-      total(naiveCount(state, { ...query, from: instant, to: instant }).metrics) > 0;
-    const counted: Counted[] = [];
-    for (const text of new Set([data['createdAt'], data['updatedAt']]) as Set<string | undefined>) {
-      const instant = text === undefined ? NaN : new Date(text).getTime();
-      if (!(instant >= query.from && instant <= query.to) || !counts(instant)) continue;
-      const { metrics } = naiveCount(state, { ...query, from: instant, to: instant });
-      for (const metric of METRICS_OF_RECORDS)
-        if (metrics[metric] > 0 && !counted.some((each) => each.metric === metric))
-          counted.push({
-            metric,
-            type: metric === 'newThreats' ? (data['asset'].type as string) : null,
-            at: new Date(instant).toISOString(),
-          });
-    }
-    records.set(key, { kind, id, first: 0, last: position, rank, counted });
+    records.set(key, { kind, id, state, seen, last: known?.seen === seen ? known.last : position });
   }
   return new Map(
-    [...records].flatMap(([key, record]) =>
-      concerned.has(key) ? [[`${record.kind} ${record.id}`, { ...record, first: concerned.get(key)! }] as const] : [],
-    ),
+    [...records].flatMap(([key, { kind, id, state, last }]) => {
+      const first = concerned.get(key);
+      const record = { kind, id, first: first!, last, counted: countedAs(state, query) };
+      return first === undefined ? [] : [[`${kind} ${id}`, record] as const];
+    }),
   );
 };
-
-const total = (counts: Record<string, number>): number => Object.values(counts).reduce((sum, n) => sum + n, 0);

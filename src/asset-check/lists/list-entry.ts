@@ -61,7 +61,7 @@ export interface Entry {
   readonly key: string;
   /** The entry covers the subdomains of its host, but not the host itself. */
   readonly subdomainsOnly: boolean;
-  /** The key leaves out parameters of the page's link. */
+  /** The key leaves out parameters or a route of the page's link. */
   readonly anyQuery?: boolean;
 }
 

@@ -117,12 +117,15 @@ const decodeParameter = (sent: string): string => {
   return IS_ENCODED.test(value) ? new URLSearchParams(`=${value}`).get('')! : value.toWellFormed();
 };
 
+/** A target without a host, which opens a page of the carrier. */
+const ON_THE_SAME_HOST = /^[\\/](?![\\/])/;
+
 const valuesOf = (parameters: readonly Parameter[], wanted: string): readonly string[] => {
   const values: string[] = [];
   for (const { name, sent } of parameters) {
     if (name !== wanted) continue;
     const value = sent.includes('=') ? trimLikeUrlParser(decodeParameter(sent)) : '';
-    if (value !== '') values.push(value);
+    if (value !== '' && !ON_THE_SAME_HOST.test(value)) values.push(value);
   }
   return values;
 };

@@ -286,10 +286,17 @@ const parametersOf = (query: URLSearchParams): string => {
   return text === '' ? '' : `?${text}`;
 };
 
-/** Whether the page of a link is named without parameters that may name it, so that a status of it concerns others too. */
+/** A fragment that the page's program reads as a route, rather than a place in the page. */
+const ROUTE = /^[^#]*#(?:[!/]|[^?&=/]*\/[^/])/;
+
+/**
+ * Whether the page of a link is named without parameters or a route that may name it, so that a status of it concerns
+ * others too.
+ */
 export const dropsQuery = (location: Location): boolean => {
-  const page = pageOf(location);
-  return page?.isShared !== true && page?.name.includes('?') !== true && parametersOf(queryOf(location.rest)) !== '';
+  const { isShared = false, name = '' } = pageOf(location) ?? {};
+  if (isShared || /[?#]/.test(name)) return false;
+  return parametersOf(queryOf(location.rest)) !== '' || ROUTE.test(location.rest);
 };
 
 const fragmentOf = (rest: string, { hasFragments }: PublishingHost): string => {

@@ -72,6 +72,8 @@ mirror.xyz paragraph.xyz paragraph.com substack.com tumblr.com :tenants
 steemit.com hive.blog publish0x.com
 bit.ly tinyurl.com t.co is.gd v.gd rb.gy cutt.ly goo.su shorturl.at ow.ly rebrand.ly s.id t.ly tiny.cc buff.ly
 lnkd.in dub.sh qrco.de me-qr.com urlz.fr n9.cl u.to clck.ru
+r20.rs6.net sendgrid.net mailchi.mp eepurl.com conta.cc hubs.ly hubs.la
+baidu.com :own link?url={}
 ipfs.io dweb.link cloudflare-ipfs.com cf-ipfs.com gateway.pinata.cloud nftstorage.link w3s.link 4everland.io :tenants
 gateway.ipfs.io ipfs.fleek.co ipfs.infura.io infura-ipfs.io gateway.lighthouse.storage ipfs.filebase.io :tenants
 trustless-gateway.link ipfs.thirdwebcdn.com crustipfs.xyz ipfs.4everland.io ipfs.cf-ipfs.com :tenants

@@ -86,12 +86,12 @@ const warningsOf = (event: UpstreamEvent, found?: GuardOfHost, isQueryDropped = 
     );
   if (isQueryDropped)
     warnings.push(
-      'data.asset.content is a page with parameters that do not name it here; the status applies to the page with any parameters',
+      'data.asset.content is a page with parameters or a route that do not name it here; the status applies to the page with any of them',
     );
   return warnings;
 };
 
-/** Whether the event gives a status to a page whose link has parameters that do not name the page. */
+/** Whether the event gives a status to a page whose link has parameters or a route that do not name the page. */
 const dropsQuery = ({ data }: UpstreamEvent): boolean =>
   'status' in data && 'changeId' in data && data.status !== 'UNKNOWN' && isNamedWithoutQuery(data.asset);
 
@@ -123,7 +123,7 @@ export interface Entry {
   readonly event: NewEvent;
   /** Whether the event blocks a guarded host as a whole. */
   readonly isGuarded: boolean;
-  /** Whether the event gives a status to a page whose parameters do not name it. */
+  /** Whether the event gives a status to a page whose parameters or route do not name it. */
   readonly isQueryDropped: boolean;
 }
 

@@ -16,17 +16,14 @@ import {
   type RestatedRecord,
   type Restatement,
 } from './restatement.dto.js';
+import { daysBefore, type KnownCounts, type Moment, pastValues, rangeThen } from '../past-sql.js';
 import {
-  daysBefore,
-  type KnownCounts,
-  type Moment,
-  pastValues,
-  rangeThen,
   RESTATED_RECORDS,
   type RestatedRow,
   RESTATEMENT,
   restatementValues,
-} from '../past-sql.js';
+  type StateThen,
+} from './restatement-sql.js';
 
 /** What of the metrics of a range changed between two states of the log. */
 export interface Change {
@@ -197,16 +194,13 @@ const valuesOf = (facts: readonly Fact[], index: 2 | 3 | 4): string =>
     .sort((a, b) => (a < b ? -1 : 1))
     .join('\n');
 
-type State = RestatedRow['now'];
-
 /** Whether the record counts in this state, or does not concern the organization, and so none of its brands. */
-const isElsewhere = ({ facts, concerns }: State): boolean => facts.length > 0 || !concerns;
+const isElsewhere = ({ facts, concerns }: StateThen): boolean => facts.length > 0 || !concerns;
 
-/** @param then undefined: the record was not stored. The facts of both states are those of the organization */
-const causeOf = (then: State | undefined, now: State, brand: string): Cause => {
+/** @param then undefined: the record was not stored, or did not concern the organization yet */
+const causeOf = (then: StateThen | undefined, now: StateThen, brand: string): Cause => {
   if (then === undefined) return 'new';
-  // The version of a deletion is odd.
-  if (now.version % 2 === 1) return 'deleted';
+  if (now.isDeleted) return 'deleted';
   const [before, after] = [then, now].map(({ facts }) => facts.filter(([, each]) => each === brand)) as [
     Fact[],
     Fact[],
@@ -216,11 +210,9 @@ const causeOf = (then: State | undefined, now: State, brand: string): Cause => {
   return valuesOf(before, 4) === valuesOf(after, 4) ? 'moved' : 'type';
 };
 
-const toRecord = (row: RestatedRow, organization: string, brand: string, { from, to }: Range): RestatedRecord => {
-  const { kind, id, isNew, isLate, item, changedAt } = row;
-  const own = (state: State): State => ({ ...state, facts: state.facts.filter(([owner]) => owner === organization) });
-  const then = isNew || row.then === null ? undefined : own(row.then);
-  const now = own(row.now);
+const toRecord = (row: RestatedRow, brand: string, { from, to }: Range): RestatedRecord => {
+  const { kind, id, isNew, isLate, item, now, changedAt } = row;
+  const then = isNew ? undefined : (row.then ?? undefined);
   const counted = (facts: readonly Fact[]): CountedAs[] =>
     facts
       .filter(([, each, at]) => each === brand && at >= from && at <= to)
@@ -262,7 +254,7 @@ export class ListRestatedRecordsHandler implements IQueryHandler<ListRestatedRec
       });
       const { records } = row!;
       const shown = records.slice(0, query.limit);
-      const items = shown.map((each) => toRecord(each, organization, brand, range));
+      const items = shown.map((each) => toRecord(each, brand, range));
       const next = records.length > shown.length ? shown.at(-1)!.position : undefined;
       return { result: { items, next }, ...momentOf(row!), knownAt: known.instant };
     });

@@ -80,15 +80,24 @@ describe('Warnings', () => {
     }
   });
 
-  it('are returned for a status of a page whose parameters do not name it, and for no other', () => {
+  it('are returned for a status of a page whose parameters or route do not name it, and for no other', () => {
     const [status] = withField('changeId').filter(({ data }) => 'status' in data);
     const of = (content: string, type = 'PAGE'): readonly string[] =>
       warned(status!, { asset: { type, content }, status: 'BLOCKED' });
-    for (const content of ['https://a.example/items?ref=1', 'https://a.example/?id=5'])
-      expect(of(content)).toEqual([expect.stringContaining('parameters that do not name it')]);
+    for (const content of [
+      'https://a.example/items?ref=1',
+      'https://a.example/?id=5',
+      'https://mail.google.com/mail/u/0/#inbox/FMfcgzQ',
+      'https://a.example/app#/items/5',
+      'https://a.example/app#!items',
+    ])
+      expect(of(content)).toEqual([expect.stringContaining('parameters or a route that do not name it')]);
     for (const content of [
       'https://a.example/items',
       'https://a.example/items?utm_source=x',
+      'https://a.example/items#prices',
+      'https://a.example/items#state=a/b',
+      'https://app.uniswap.org/#/swap?outputCurrency=0x5',
       'https://a.example/oauth/authorize?client_id=x&state=1',
       'https://youtube.com/watch?v=A&t=1',
     ])

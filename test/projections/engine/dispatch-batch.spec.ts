@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
-import { dispatchBatch } from '../../../projections/engine/projector.js';
+import { dispatchBatch } from '../../../projections/engine/dispatch-batch.js';
 import { LANES } from '../../../projections/registry.js';
 import type { UpstreamEvent } from '../../../src/events/event.js';
 import { EXAMPLES, recordedInOrder, sent } from '../../support/upstream.js';
