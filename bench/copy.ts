@@ -7,7 +7,10 @@ import type { Slice } from './paired.js';
 /** Rows per COPY. Each COPY is one transaction. */
 const ROWS = 10_000;
 
-/** Inserts rows with `COPY`. */
+/**
+ * Inserts rows with `COPY`.
+ * @param into the table, and its columns in parentheses unless the lines have all of them
+ */
 export const copyRows = async (pool: Pool, into: string, lines: string): Promise<void> => {
   const connection = await pool.connect();
   try {
@@ -25,7 +28,7 @@ export const copying = (pool: Pool, into: string, lines: readonly string[]): Sli
   let next = 0;
   return async (ms) => {
     if (next > (lines.length * 2) / 3) {
-      await pool.query(`truncate ${into}`);
+      await pool.query(`truncate ${into.split(' ', 1)[0]}`);
       next = 0;
     }
     const before = next;

@@ -11,14 +11,16 @@ import { catchUp, filledLog, truncateReadModels, project, RECORDS } from './log-
 
 const EVENT_ID = '00000000-0000-4000-8000-000000000000';
 
-/** Returns the row of an event as a line for `COPY` into `listed_records`. Each row gets a distinct key. */
+const TABLE = `bench.records (organization, kind, id, version, event_id, position, stored_at, created_at, status, type,
+  asset, item, first_recorded_at, added_at, object_id)`;
+
+/** Returns the row of an event as a line for `COPY` into `TABLE`. Each row gets a distinct key. */
 const lineOf = ({ id, type, data }: Sent, index: number): string => {
   const event = parseEvent(type, data).event as OwnedEvent;
   const row = rowOf({ event, id: EVENT_ID, position: BigInt(index), recordedAt: index } as Parameters<typeof rowOf>[0]);
-  const { organization, kind, version, position, recordedAt, view, assetHash } = row;
+  const { organization, kind, version, position, recordedAt, view, assetHash, objectId } = row;
   const cells = [organization, kind, id, version, EVENT_ID, position, recordedAt, view?.createdAt];
-  const [movedTo, movedBy] = [undefined, undefined];
-  cells.push(view?.status, view?.asset?.type, assetHash, view?.item, movedTo, movedBy);
+  cells.push(view?.status, view?.asset?.type, assetHash, view?.item, recordedAt, recordedAt, objectId);
   return `${cells.map((cell) => cell ?? '\\N').join('\t')}\n`;
 };
 
@@ -39,7 +41,7 @@ export const projectRecordsAgainstCopy: Goal = {
     const paired = await measure(
       bench,
       'G4d',
-      { base: copying(pool, 'bench.records', lines), target: catchUp(filled, projectedPool, RECORDS) },
+      { base: copying(pool, TABLE, lines), target: catchUp(filled, projectedPool, RECORDS) },
       bench.sizes.quick ? bench.sizes.schedule : { rounds: 8, ms: 2_000 },
     );
     return [

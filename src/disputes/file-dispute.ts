@@ -131,7 +131,10 @@ export const loadDisputes = async (
     const dispute = filed === null ? undefined : parseEvent('DisputeFiled', filed).event?.data;
     if (dispute === undefined) continue;
     if (isOpen) disputes.open.set(asset!.replaceAll('-', ''), dispute);
-    if (dispute.idempotencyKeyHash !== undefined) disputes.byRequest.set(dispute.idempotencyKeyHash, dispute);
+    const { idempotencyKeyHash: key } = dispute;
+    // A key may be used again after a day; the newest use counts.
+    if (key !== undefined && !((disputes.byRequest.get(key)?.createdAt ?? -1) > dispute.createdAt))
+      disputes.byRequest.set(key, dispute);
   }
   const tail = {
     stream: disputesStream(organization),

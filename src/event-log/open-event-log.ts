@@ -1,5 +1,5 @@
 import { Histogram, type Registry } from 'prom-client';
-import type { EventLog, NewEvent, RecordedEvent } from './event-log.js';
+import { type EventLog, type NewEvent, type RecordedEvent, WrongExpectedRevision } from './event-log.js';
 import { inSpan, type Attributes, type SpanOptions, tracing } from '../runtime/tracing.js';
 import { Config } from '../runtime/config.js';
 import { databaseTime } from '../postgres/clock.js';
@@ -13,12 +13,14 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export const timeAppends = (log: EventLog, registry: Registry): void => {
   const histogram = new Histogram({
     name: 'threat_protection_log_append_duration_seconds',
-    help: 'Duration of appends until they are durable; failed: the log did not respond or rejected the append',
+    help:
+      'Duration of appends until they are durable; conflict: another append was first, and the command is decided again; ' +
+      'failed: the log did not respond or rejected the append',
     labelNames: ['outcome'],
     buckets: BUCKETS,
     registers: [registry],
   });
-  const [stored, failed] = ['stored', 'failed'].map((outcome) => {
+  const [stored, conflict, failed] = ['stored', 'conflict', 'failed'].map((outcome) => {
     histogram.zero({ outcome });
     return histogram.labels({ outcome });
   });
@@ -30,7 +32,7 @@ export const timeAppends = (log: EventLog, registry: Registry): void => {
       stored!.observe(seconds());
       return result;
     } catch (error) {
-      failed!.observe(seconds());
+      (error instanceof WrongExpectedRevision ? conflict : failed)!.observe(seconds());
       throw error;
     }
   });

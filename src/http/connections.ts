@@ -53,18 +53,30 @@ limitBySetting('open connections', 'MAX_CONNECTIONS_PER_ADDRESS', 'connections',
 /**
  * Closes connections on which more than `max` requests wait behind the current request. Node starts each request when
  * it arrives, even a thousand requests of one packet in one turn of the event loop. The client may repeat requests
- * without a response.
+ * without a response. When a connection closes, Node closes only the response of the current request; the others are
+ * closed here, so that everything that a request holds ends with its connection.
  * @param onClosed called for each closed connection
  */
 export const limitPipelining = (server: Server, onClosed: () => void, max = MAX_PIPELINED): void => {
-  const waiting = new WeakMap<Socket, number>();
+  const waitingOn = new WeakMap<Socket, Set<ServerResponse>>();
+  const responsesOn = (socket: Socket): Set<ServerResponse> => {
+    const responses = new Set<ServerResponse>();
+    waitingOn.set(socket, responses);
+    socket.once('close', () => {
+      for (const response of responses)
+        if (response.socket === null) {
+          response.destroy();
+          response.emit('close');
+        }
+    });
+    return responses;
+  };
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     // Node assigns the socket to the response of the current request; a waiting response has no socket.
     if (response.socket !== null) return;
-    const count = (waiting.get(socket) ?? 0) + 1;
-    waiting.set(socket, count);
-    response.once('close', () => waiting.set(socket, waiting.get(socket)! - 1));
-    if (count <= max || socket.destroyed) return;
+    const responses = (waitingOn.get(socket) ?? responsesOn(socket)).add(response);
+    response.once('close', () => responses.delete(response));
+    if (responses.size <= max || socket.destroyed) return;
     onClosed();
     socket.resetAndDestroy();
   });

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
@@ -78,6 +79,8 @@ export class HttpModule {
         try {
           done(null, unread.charge(request, reply, compressed, request.caller === null && Buffer.isBuffer(payload)));
         } catch (error) {
+          // Fastify sends the error, and forgets the stream.
+          if (payload instanceof Readable) payload.destroy();
           done(error as Error);
         }
       });

@@ -18,7 +18,10 @@ export const READ_WEBHOOK_FIGURES = statement(
     failing: 'bigint',
     disabled: 'bigint',
     behind: 'bigint',
-    /** Age of the oldest pending record by the database's clock (ms). Null: no record is pending. */
+    /**
+     * The longest time since the oldest pending record was stored, or since the last delivery if that was later, of
+     * endpoints that do not fail (ms, by the database's clock). Null: no record is pending.
+     */
     oldestAge: nullable('bigint'),
     /** The organization and the id of the last endpoint of the page. Null: the page is empty. */
     last: nullable('text[]'),
@@ -26,12 +29,13 @@ export const READ_WEBHOOK_FIGURES = statement(
   `
     with living as materialized (
       select e.organization, e.id, e.endpoint -> 'types' as types, e.state, p.progress ->> 'failingSince' is not null as failing,
-        coalesce(p.progress ->> 'position', e.endpoint ->> 'startAfter')::bigint as position
+        coalesce(p.progress ->> 'position', e.endpoint ->> 'startAfter')::bigint as position,
+        (p.progress ->> 'lastSuccessAt')::bigint as delivered_at
       from read.webhook_endpoints e
       left join service.webhook_progress p on p.endpoint = e.id and p.progress -> 'replay' = e.endpoint -> 'replay'
       where e.state <> 'DELETED' and (e.organization, e.id) > ($1, $2) order by e.organization, e.id limit $3
     ), waiting as (
-      select
+      select l.failing, l.delivered_at,
         (select count(*) from (
           select from read.listed_records r
           where r.organization = l.organization and r.kind = k.kind and r.position > l.position limit ${MAX_COUNTED}
@@ -48,7 +52,8 @@ export const READ_WEBHOOK_FIGURES = statement(
       (select count(*) from living where state = 'ACTIVE' and failing) as failing,
       (select count(*) from living where state = 'DISABLED') as disabled,
       (select coalesce(sum(behind), 0)::bigint from waiting) as behind,
-      (select greatest(0, ${CLOCK} - min(oldest)) from waiting) as "oldestAge",
+      (select greatest(0, ${CLOCK} - min(greatest(oldest, delivered_at))) from waiting
+        where oldest is not null and not failing) as "oldestAge",
       (select array[organization, id] from living order by organization desc, id desc limit 1) as last`,
 );
 
@@ -90,7 +95,9 @@ export const addWebhookMetrics = (pool: WatchPool, registry: Registry): (() => P
   });
   const oldest = new Gauge({
     name: 'threat_protection_webhook_oldest_undelivered_seconds',
-    help: 'Age of the oldest record not yet delivered to an endpoint that is not disabled; 0 if all are delivered',
+    help:
+      'Longest time that an endpoint which neither fails nor is disabled has had records to deliver without a delivery; ' +
+      '0 if all are delivered',
     registers,
   });
   const attemptsTotal = new Counter({

@@ -217,6 +217,12 @@ export const LOCK_IF_FREE = statement(
   `select pg_try_advisory_xact_lock($1) as is_locked`,
 );
 
+/**
+ * PostgreSQL keeps the snapshot of a statement with parameters until the next statement of its connection, and so every
+ * row that is deleted in the database meanwhile. A transaction that only holds a lock ends with this statement.
+ */
+export const DROP_SNAPSHOT = 'select';
+
 /** Reads the settings that decide whether a commit waits for a standby. */
 export const STANDBYS = statement(
   'standbys',

@@ -17,14 +17,24 @@ import type { RequestedSelection, Selection } from './selection.js';
 import { type PageRequest, type ListedRow, listPage } from './page-sql.js';
 import { NotFound } from '../errors.js';
 import { LISTED_KIND, type ListedKind } from '../events/listed-items.js';
-import type { RowOf } from '../postgres/statement.js';
+import { nullable, type RowOf, statement } from '../postgres/statement.js';
 
 /** A page of a list as the response shows it. */
 interface Page {
   readonly rows: readonly ItemRow[];
   /** Undefined: this is the last page. */
   readonly nextCursor: string | undefined;
+  /** The position of the last change that the cursor of a first page continues, whatever the time of the request. */
+  readonly changedAt: number | undefined;
 }
+
+/** The position of the last change of any record of a kind, up to a position. */
+export const READ_LAST_CHANGE = statement(
+  'records-last-change',
+  { organization: 'text', kind: 'smallint', upTo: 'bigint' },
+  { position: nullable('bigint') },
+  'select max(position) as position from read.listed_records where organization = $1 and kind = $2 and position <= $3',
+);
 
 /** Lists a page of records, newest first. */
 export class ListRecords extends Query<AsOf<Page>> {
@@ -110,7 +120,10 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
       const page = { after, upTo: knownUpTo, limit };
       const { rows, endKey, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
       const nextCursor = endKey && cursors.write(requested, [range.to, upTo, ...endKey]);
-      return { result: { rows, nextCursor }, asOf, position };
+      const isContinued = nextCursor !== undefined && cursorPosition === undefined;
+      const lastChange = READ_LAST_CHANGE.query({ organization, kind: requested.kind, upTo });
+      const [last] = isContinued ? await send<RowOf<typeof READ_LAST_CHANGE>>(lastChange) : [];
+      return { result: { rows, nextCursor, changedAt: last?.position ?? undefined }, asOf, position };
     };
     return this.queries.run(organization, key, read, minPosition);
   }

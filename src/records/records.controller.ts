@@ -163,8 +163,8 @@ const controllerOf = (kind: ListedKind, { path, id: example, list, one }: Descri
       );
       const items = `[${shown.join(',')}]`;
       const next = result.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(result.nextCursor)}`;
-      // The cursor contains the time of the request, so it is not part of the page's content.
-      const tag = entityTag(`${items}${next === '' ? '' : ','}`);
+      // A cursor differs in each response. The state that it continues does not, and a cached cursor must not outlive it.
+      const tag = entityTag(`${items}${next === '' ? '' : `,${result.changedAt}`}`);
       return sendSnapshot({ type: JSON_TYPE, text: `{"items":${items}${next}}`, tag, ...moment }, this.tokens, reply);
     }
 
@@ -207,6 +207,8 @@ const controllerOf = (kind: ListedKind, { path, id: example, list, one }: Descri
     private async sendTable(selection: RequestedSelection, reply: FastifyReply): Promise<Readable> {
       const { result: table, asOf, position } = await this.queries.execute(new ExportRecords(selection));
       await this.tokens.add(reply, position);
+      // The key has been revoked meanwhile, and nobody reads the table.
+      if (reply.sent) table.destroy();
       void reply.header('x-as-of', formatInstant(asOf)).type(CSV);
       return table;
     }

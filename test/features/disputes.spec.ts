@@ -275,6 +275,27 @@ describe('POST /v2/asset/disputes', () => {
     expect((await list()).body.items).toHaveLength(1);
   });
 
+  it('repeats the response to the newest use of an Idempotency-Key that is used again after a day', async () => {
+    const { file } = await newCaller();
+    const rows: { id: string; filed: string }[] = [];
+    for (let day = 1; day <= 4; day += 1) {
+      const after = await block(`own-day-${day}.example`);
+      const first = await file({ content: `own-day-${day}.example` }, 'reused', app, after);
+      expect([day, first.status, first.headers.get('idempotent-replayed')]).toEqual([day, 201, null]);
+      await rig.projecting.reached();
+      const again = await file({ content: `own-day-${day}.example` }, 'reused', other);
+      expect([again.status, again.body]).toEqual([201, first.body]);
+      const { rows: filed } = await app.pool.query(
+        `update read.disputes d set filed = jsonb_set(d.filed::jsonb, '{data,createdAt}', to_jsonb($1::text))::text
+         from read.disputes old where d.id = $2 and old.id = d.id returning old.id, old.filed`,
+        [`2026-03-0${day}T00:00:00.000Z`, first.body.id],
+      );
+      rows.push(...(filed as typeof rows));
+    }
+    for (const { id, filed } of rows)
+      await app.pool.query('update read.disputes set filed = $2 where id = $1', [id, filed]);
+  });
+
   it('needs a key with the scope write', async () => {
     const key = await app.issueKey({ organization: 'reader', scopes: ['read'] });
     expect((await app.call('/v2/asset/disputes', { key, json: { content: 'shop-1.example' } })).status).toBe(403);

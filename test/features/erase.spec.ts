@@ -440,6 +440,24 @@ describe('organizations erase', () => {
     });
   });
 
+  it('keeps no snapshot while it runs, so that the rows that it deletes can be removed', async () => {
+    const step = ROW_STEPS[0]!.erase;
+    const run = step.run.bind(step);
+    const oldest: unknown[] = [];
+    jest.spyOn(step, 'run').mockImplementation(async (connection, values) => {
+      const { rows } = await database.pool.query(`
+        select backend_xmin as snapshot from pg_stat_activity
+        where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()
+        order by xact_start limit 1`);
+      oldest.push(...rows);
+      return run(connection, values);
+    });
+    await beginEarlier();
+    expect((await erase('acme', '--confirm', 'acme')).code).toBe(0);
+    expect(oldest.length).toBeGreaterThan(0);
+    expect(oldest).toEqual(oldest.map(() => ({ snapshot: null })));
+  });
+
   it('answers writes with 401 before the process knows that the key is invalid', async () => {
     await database.pool.query('insert into log.erased values ($1, $2)', [
       erasureDigest(await app.log.id(), 'acme'),

@@ -114,6 +114,8 @@ describe('POST /v2/events/status', () => {
       }),
     ];
     const after = await send(keys.upstream, events);
+    // The organization sees what it may not send itself.
+    expect((await statuses(keys.globex, events, after)).map(({ status }) => status)).toEqual(Array(4).fill('counted'));
     const records = ['threatId', 'brand', 'flag', 'asset'].map((name, n) => {
       const { id, type, data } = events[n]!;
       return { source: SOURCE, id, type, record: { organization: 'globex', [name]: data[name] } };

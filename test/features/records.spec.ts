@@ -107,6 +107,21 @@ describe('The lists of records', () => {
     expect(again.status).toBe(304);
   });
 
+  it('change the ETag of a first page if a record behind it has changed, which its cursor would hide', async () => {
+    const key = await app.issueKey({ organization: 'paged' });
+    await report(...['p-1', 'p-2'].map((id) => threat('paged', id, 'BLOCKED', `${id}.example`)));
+    const first = await get('threats?limit=1', key);
+    const unchanged = { 'if-none-match': first.headers.get('etag')! };
+    await report(threat('other', 't-5', 'BLOCKED', 'theirs.example'));
+    expect((await get('threats?limit=1', key, unchanged)).status).toBe(304);
+    const behind = first.body.items[0].id === 'p-1' ? 'p-2' : 'p-1';
+    await report(threat('paged', behind, 'WATCHLISTED', `${behind}.example`, LATER));
+    const again = await get('threats?limit=1', key, unchanged);
+    expect([again.status, again.body.items]).toEqual([200, first.body.items]);
+    const next = await get(`threats?limit=1&cursor=${again.body.nextCursor}`, key);
+    expect(next.body.items).toMatchObject([{ id: behind, status: 'WATCHLISTED' }]);
+  });
+
   it.each([
     ['reports/r-9', 'Report not found'],
     ['threats/t-3', 'Threat not found'],

@@ -108,8 +108,8 @@ describe('Pipelined requests', () => {
     limitPipelining(server, () => (closures += 1), maxPipelined);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    const { received, ask } = connection(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    return { received, ask, pendingResponses, closureCount: () => closures };
+    const { socket, received, ask } = connection(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return { server, socket, received, ask, pendingResponses, closureCount: () => closures };
   };
   const answers = (text: string): number => text.split('HTTP/1.1 200').length - 1;
 
@@ -123,6 +123,26 @@ describe('Pipelined requests', () => {
       await eventually('all requests are answered', () => answers(received.answer) === round * 4);
     }
     expect({ closures: closureCount(), isClosed: received.isClosed }).toEqual({ closures: 0, isClosed: false });
+  });
+
+  it('end with their connection, once each, although Node ends only the current one', async () => {
+    const { server, socket, received, ask, pendingResponses } = await serve(3);
+    let [ended, destroyed] = [0, 0];
+    server.on('request', (_, response) =>
+      response.on('close', () => {
+        ended += 1;
+        destroyed += response.destroyed ? 1 : 0;
+      }),
+    );
+    for (let n = 0; n < 3; n += 1) ask();
+    await eventually('all requests have arrived', () => pendingResponses.length === 4);
+    // The second request becomes the current one.
+    pendingResponses[0]!();
+    await eventually('one request is answered', () => answers(received.answer) === 1);
+    socket.destroy();
+    await eventually('all requests have ended', () => ended === 4);
+    for (const answer of pendingResponses) answer();
+    expect([ended, destroyed]).toEqual([4, 4]);
   });
 
   it('close the connection beyond the limit, and are counted once', async () => {

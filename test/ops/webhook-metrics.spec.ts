@@ -78,6 +78,18 @@ describe('The metrics of the webhooks', () => {
     expect(await lines()).toContain('webhook_endpoints{state="active"} 300');
   });
 
+  it('count no time of endpoints that fail, and none before the last delivery of the others', async () => {
+    await pool.query(
+      `
+      update service.webhook_progress set progress = progress || jsonb_build_object('lastSuccessAt', $1::bigint)
+      where progress ->> 'failingSince' is null`,
+      [Date.now()],
+    );
+    const [, seconds] = /^webhook_oldest_undelivered_seconds (\S+)$/m.exec((await lines()).join('\n'))!;
+    expect(Number(seconds)).toBeLessThan(60);
+    await pool.query(`update service.webhook_progress set progress = progress - 'lastSuccessAt'`);
+  });
+
   it('report that the database does not answer', async () => {
     await pool.query('alter table service.webhook_outcomes rename to hidden');
     try {

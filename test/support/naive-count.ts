@@ -173,7 +173,9 @@ const countedAs = (state: State, query: Query): Counted[] => {
 const seenBy = (organization: string, state: State): string => {
   const { data } = state;
   const reviewed = ((data['brandReviews'] ?? []) as { readonly brand: string }[]).map(({ brand }) => brand);
-  const brands = [...new Set([undefined, data['brand'], ...(data['brands'] ?? []), ...reviewed])].sort();
+  const brands = [...new Set([undefined, data['brand'], ...(data['brands'] ?? []), ...reviewed])].sort(
+    (a = '', b = '') => (a < b ? -1 : 1),
+  );
   const always = { organization, from: -Infinity, to: Infinity };
   const facts = brands.map((brand) => [brand, countedAs(state, { ...always, brand })] as const);
   return JSON.stringify([state.type.endsWith('Deleted'), facts.filter(([, counted]) => counted.length > 0)]);

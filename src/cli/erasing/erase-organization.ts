@@ -36,7 +36,7 @@ import { inTransaction } from '../../postgres/transaction.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import { Conflict, NotFound } from '../../errors.js';
 import { renewStatistics } from './statistics-sql.js';
-import { LOCK_IF_FREE } from '../../postgres/statement.js';
+import { DROP_SNAPSHOT, LOCK_IF_FREE } from '../../postgres/statement.js';
 import { VERSION } from '../../runtime/version.js';
 import { awaitProjections } from '../projections.js';
 
@@ -206,6 +206,7 @@ export const eraseOrganization = (
       throw new Conflict(
         `Another call is erasing ${organization}. Repeat this call when the other has ended, to see the certificate`,
       );
+    await connection.query(DROP_SNAPSHOT);
     return eraseAlone(session, subject, operator, onProgress);
   });
 

@@ -148,6 +148,8 @@ export const redactAsset = async (
   const found = await findAll(contents, session.log, hashes, onProgress);
   await requireNoneParked(session, found);
   const samples = await redactSamples(session.pool, hashes);
+  // Also if the call continues one that has redacted everything, and ended before the statistics were renewed.
+  if (found.length === 0) await renewStatistics(session.pool);
   if (found.length === 0 && samples === 0)
     throw new NotFound('Nothing stored is about this asset; nothing was changed');
   await redactEvents(
@@ -158,7 +160,7 @@ export const redactAsset = async (
     ({ position }) => position,
     (done) => onProgress({ phase: 'events', done, fraction: done / found.length }),
   );
-  await renewStatistics(session.pool);
+  if (found.length > 0) await renewStatistics(session.pool);
   return summary(found, found.length > 0 ? contents.nodes : []);
 };
 

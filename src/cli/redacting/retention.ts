@@ -78,7 +78,8 @@ export const applyRetention = async (
     if (!dryRun && expired.length > 0)
       await redactEvents(session, contents, expired, operator, ({ version, eventId }) => `${version} ${eventId}`);
   }
-  if (!dryRun && Object.keys(events).length > 0) await renewStatistics(pool);
+  // Also if an earlier call has redacted everything, and ended before the statistics were renewed.
+  if (!dryRun) await renewStatistics(pool);
   return { cutoff, events, nodes: dryRun || Object.keys(events).length === 0 ? [] : contents.nodes };
 };
 

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ByteBudget, Charge } from '../../flow/budgets.js';
 import { ownerOf } from '../access/caller.js';
@@ -18,8 +17,6 @@ const isStream = (payload: unknown): boolean => typeof (payload as { pipe?: unkn
  * responses of megabytes return a stream, which holds only a few chunks in memory.
  */
 export class UnreadResponses {
-  private readonly chargesBySocket = new WeakMap<Socket, Set<Charge>>();
-
   constructor(private readonly budget = new ByteBudget(RESPONSES)) {}
 
   get isOverHalf(): boolean {
@@ -39,21 +36,7 @@ export class UnreadResponses {
     if (bytes < MIN_CHARGED_BYTES || isShared || socket.destroyed) return outgoing;
     const charge = new Charge(this.budget, request.caller === null ? clientOf(request.ip) : ownerOf(request.caller));
     charge.add(bytes);
-    const charges = this.chargesOf(socket).add(charge);
-    raw.once('close', () => {
-      charges.delete(charge);
-      charge.release();
-    });
+    raw.once('close', () => charge.release());
     return outgoing;
-  }
-
-  /** Releases all charges of a connection when it closes, because Node does not close queued responses then. */
-  private chargesOf(socket: Socket): Set<Charge> {
-    const known = this.chargesBySocket.get(socket);
-    if (known !== undefined) return known;
-    const charges = new Set<Charge>();
-    this.chargesBySocket.set(socket, charges);
-    socket.once('close', () => charges.forEach((charge) => charge.release()));
-    return charges;
   }
 }

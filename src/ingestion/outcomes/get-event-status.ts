@@ -8,7 +8,6 @@ import { eventIdOf, issueOfId, streamOf } from '../../events/streams.js';
 import { isUpstreamType, parseEvent, UPSTREAM, type UpstreamEvent } from '../../events/event.js';
 import { recordOf, type RecordState, type RecordKind, timeOf } from '../../events/record.js';
 import { newStoredKey } from '../../events/stored-key.js';
-import { permissionIssue } from '../receive/decide-events.js';
 import { Invalid } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog, type FoundEvent } from '../../event-log/event-log.js';
@@ -162,7 +161,8 @@ const readNamedEvent = (item: unknown, organization: string | undefined): NamedE
   const prefix = data === undefined || data === null ? 'record.' : 'data.';
   issues.push(...wrong.map((issue) => issue.replace(/^data\./, prefix)));
   if (event === undefined || issues.length > 0) return issues;
-  if (organization !== undefined && permissionIssue(event, organization) !== undefined) return nonexistentEvent();
+  if (organization !== undefined && !('organization' in event.data && event.data.organization === organization))
+    return nonexistentEvent();
   const hash = newStoredKey(event)?.hash;
   const stream = streamOf(event, hash);
   return { stream, id: eventIdOf(sourceText, idText, type, stream), record: recordOf(event, hash) };

@@ -152,7 +152,8 @@ export class EndpointDelivery {
     const leftMs = (progress.nextAttemptAt ?? 0) - clock.now();
     if (leftMs > 0 && !isChanged) return (changed) => clock.pause(leftMs, changed);
 
-    const limits = this.limits ?? { size: endpoint.batch };
+    // A record that was rejected alone is sent alone again, also by the next process.
+    const limits = this.limits ?? { size: progress.refused > 0 ? 1 : endpoint.batch };
     const next = await slots.read(this.organization, () => readNext(records, ids, endpoint, progress, limits));
     // The check follows the read of the feed: a lost event never returns, so an event that the log has now was also in
     // the log when the feed was read.

@@ -255,11 +255,10 @@ export class Connection {
       if (this.egress.isProxied) awaitResponse(CONNECT_TIMEOUT_MS + RESPONSE_TIMEOUT_MS);
       else if (this.isOpen) awaitResponse();
       else this.onOpen = awaitResponse;
-      const {
-        statusCode,
-        headers: responseHeaders,
-        body: content,
-      } = await dispatcher.request({
+      const aborted = new Promise<never>((_, reject) =>
+        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error), { once: true }),
+      );
+      const sent = dispatcher.request({
         method: 'POST',
         origin: url.origin,
         path: url.pathname + url.search,
@@ -267,6 +266,9 @@ export class Connection {
         body,
         signal: request.signal,
       });
+      sent.catch(() => {});
+      // A proxy is shared and stays open, and undici does not check the signal while its tunnel is being opened.
+      const { statusCode, headers: responseHeaders, body: content } = await Promise.race([sent, aborted]);
       const retryAfter = responseHeaders['retry-after'];
       const first = await firstBytes(content);
       return responseOf(statusCode, first, typeof retryAfter === 'string' ? retryAfter : undefined);

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import fastify, { type FastifyInstance } from 'fastify';
 import { ByteBudget } from '../../../src/flow/budgets.js';
 import type { Caller } from '../../../src/http/access/caller.js';
+import { limitPipelining } from '../../../src/http/connections.js';
 import { UnreadResponses } from '../../../src/http/responses/unread-responses.js';
 import { sendError } from '../../../src/http/errors/error-response.js';
 import { eventually } from '../../support/eventually.js';
@@ -31,6 +32,7 @@ const serve = async () => {
   const unread = new UnreadResponses(budget);
   const server = fastify();
   servers.push(server);
+  limitPipelining(server.server, () => {});
   const shared = Buffer.alloc(LARGE, 'x');
   server.decorateRequest('caller', null);
   server.setErrorHandler((error, request, reply) => sendError(error, request, reply));

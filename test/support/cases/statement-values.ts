@@ -154,6 +154,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'erasure-read-certificate': () => ['d'],
   'feed-ready-requests': (b) => columns(b, 'acme', '1,2', number),
   'records-find': () => ['acme', 2, 'r1'],
+  'records-last-change': () => ['acme', 2, number],
   'records-fill': () => ['0023-baseline'],
   'log-read-places': (b) => columns(b, number),
   'log-read-next': (_, n) => [-1, n],

@@ -219,15 +219,13 @@ describe('An endpoint', () => {
     expect(aside).toEqual([{ record: { type: 'threat', id: 't5' } }]);
   });
 
-  it('keeps the number of rejections of a record across processes, but not for a changed record', async () => {
-    const webhook = await rig.endpoint(url);
-    receiver.react = answering(422);
-    await rig.block(['t']);
-    await rig.projecting.reached();
+  /** Delivers until a record alone in its request has been rejected 19 times, as another process then finds it. */
+  const rejectedBefore = async (isAlone: (received: { readonly body: string }) => boolean): Promise<void> => {
+    const rejections = (): number => receiver.received.filter(isAlone).length;
     const clock = new FastClock();
     const fastPause = clock.pause.bind(clock);
     // After the 19th rejection, the delivery waits until it is stopped.
-    clock.pause = (...args) => (receiver.received.length < 19 ? fastPause(...args) : pause(...args));
+    clock.pause = (...args) => (rejections() < 19 ? fastPause(...args) : pause(...args));
     const before = await rig.deliver({ clock });
     await eventually('19 rejections', async () => {
       const [row] = await rig.rows<{ refused: number }>(
@@ -236,6 +234,30 @@ describe('An endpoint', () => {
       return row?.refused === 19;
     });
     await before.stop();
+  };
+
+  it('keeps the number of rejections of a record of a batch across processes', async () => {
+    const webhook = await rig.endpoint(url, { batch: 8 });
+    receiver.react = (received, response) =>
+      answering(subjectsIn(received.body).includes('t') ? 422 : 200)(received, response, undefined!);
+    await rig.block(['t', 'behind']);
+    await rig.projecting.reached();
+    await rejectedBefore(({ body }) => subjectsIn(body).join() === 't');
+    await rig.deliver({ clock: new FastClock() });
+    await waitForCursor(webhook, await rig.log.head());
+    expect(receiver.received.map(({ body }) => subjectsIn(body).join())).toEqual([
+      't,behind',
+      ...Array<string>(20).fill('t'),
+      'behind',
+    ]);
+  });
+
+  it('keeps the number of rejections of a record across processes, but not for a changed record', async () => {
+    const webhook = await rig.endpoint(url);
+    receiver.react = answering(422);
+    await rig.block(['t']);
+    await rig.projecting.reached();
+    await rejectedBefore(() => true);
     const asset = { type: 'URL', content: 'phishing.example' };
     const updatedAt = new Date(Date.parse(AT) + HOUR).toISOString();
     const changed = { organization: 'acme', threatId: 't', asset, status: 'ALLOWED', createdAt: AT, updatedAt };

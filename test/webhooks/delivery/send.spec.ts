@@ -275,6 +275,23 @@ describe('A delivery through WEBHOOK_PROXY', () => {
     await egress.end();
   });
 
+  it('ends when it is cancelled, also while the proxy opens the tunnel', async () => {
+    const accepted: Socket[] = [];
+    const silent = createServer((socket) => void accepted.push(socket.on('error', () => {}))).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as { port: number };
+    const egress = new Egress(new Destinations(new NetworkPolicy([])), `http://127.0.0.1:${port}`);
+    const stop = new AbortController();
+    const request = { url: new URL('https://hooks.example/'), headers: {}, body: Buffer.from('{}') };
+    const sent = new Connection(egress).send(request, stop.signal);
+    await eventually('the proxy is asked', () => accepted.length === 1);
+    stop.abort();
+    expect((await sent).error).toBeDefined();
+    for (const socket of accepted) socket.destroy();
+    await egress.end();
+    silent.close();
+  });
+
   it('accepts interim responses of the receiver', async () => {
     const tunnel = createServer((socket) => {
       socket.once('data', () => {
