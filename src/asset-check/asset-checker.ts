@@ -159,6 +159,14 @@ const listedAsset = ({ keys, blockingKeys = [] }: ParsedContent, match = ''): As
   return undefined;
 };
 
+/** Returns a function that says of a source without a verdict if it has not answered about one of several assets. */
+const unansweredOf =
+  (resultsByAsset: readonly (readonly AttributedResult[])[]) =>
+  (own: AttributedResult, index: number): AttributedResult =>
+    (own.result.status === 'UNKNOWN'
+      ? resultsByAsset.map((results) => results[index]!).find(({ result }) => isUnanswered(result))
+      : undefined) ?? own;
+
 /** Checks one asset against every source. */
 export class AssetChecker {
   private readonly logger = new Logger('asset-check');
@@ -279,7 +287,8 @@ export class AssetChecker {
       parsed.isUncertain === true,
       this.own,
     );
-    const results = resultsByAsset[verdict.index]!;
+    const deciding = resultsByAsset[verdict.index]!;
+    const results = verdict.status === 'UNKNOWN' ? deciding.map(unansweredOf(resultsByAsset)) : deciding;
     const decider = assets[verdict.index]!;
     options?.onVerdict(
       verdict.status !== 'BLOCKED'

@@ -45,6 +45,7 @@ const assetAt = (place: Place, type: string, name: string, keys: readonly string
   account: undefined,
   pageRoot: place.page?.root ?? place.host.length,
   blockingKeys: place.blockingKeys,
+  folders: place.page?.folders,
   isUncertain: place.isUncertain,
 });
 
@@ -72,9 +73,8 @@ export const locationAsset = (location: Location): ParsedContent => {
   }
   const keys = page === undefined ? [url] : [pageKey, url];
   if (served?.isTrusted === true) keys.splice(page === undefined ? 1 : -1, 0, `IPFS:${served.cid}`);
-  const above =
-    page === undefined ? NO_KEYS : [...page.others, ...(page.folders ?? NO_KEYS)].map((one) => `PAGE:${one}`);
-  const blockingKeys = served?.isTrusted === false ? [`IPFS:${served.cid}`, ...above] : above;
+  const others = page === undefined ? NO_KEYS : page.others.map((one) => `PAGE:${one}`);
+  const blockingKeys = served?.isTrusted === false ? [`IPFS:${served.cid}`, ...others] : others;
   const isUncertain = page !== undefined && page.others.length > 0;
   return assetAt({ host, isDnsName: isName, isSharedHost: false, page, blockingKeys, isUncertain }, 'URL', host, keys);
 };
@@ -117,9 +117,14 @@ const MAX_PROFILE_LENGTH = 3;
 
 /**
  * Returns the parent pages of an asset on the host of the asset, nearest first, and the profiles to which the parent
- * pages belong. A page that its parameters name has no parent page.
+ * pages belong. A page that its parameters name has the folders of its path as parent pages.
  */
-export const parentPages = ({ keys, host = '', pageRoot = 0 }: ParsedContent): readonly ParentPage[] => {
+export const parentPages = ({
+  keys,
+  host = '',
+  pageRoot = 0,
+  folders = NO_KEYS,
+}: ParsedContent): readonly ParentPage[] => {
   const page = keys[0]!;
   if (!page.startsWith(PAGE)) return NO_PARENTS;
   const root = PAGE.length + pageRoot;
@@ -143,6 +148,7 @@ export const parentPages = ({ keys, host = '', pageRoot = 0 }: ParsedContent): r
     }
     addParent(end);
   }
+  for (const folder of folders) parents.push({ key: PAGE + folder, matchedLength: folder.length });
   // The page without its parameters or fragment.
   if (pathEnd < page.length && pathEnd > root + 1) addParent(pathEnd);
   return parents.reverse();

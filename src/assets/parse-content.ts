@@ -92,6 +92,8 @@ const targetsIn = (text: string, isMessage = false): { targets: ParsedContent[];
   return { targets: [...targets.values()], isUncertain };
 };
 
+/** The schemes of links that contain what they show. */
+const SCRIPT = /^\s*(?:javascript|vbscript|data|blob|filesystem|view-source):/i;
 const HAS_WEB_LINK = /h[tx*_]{2}ps?(?::\/\/|\[:)/i;
 
 /**
@@ -99,7 +101,13 @@ const HAS_WEB_LINK = /h[tx*_]{2}ps?(?::\/\/|\[:)/i;
  * no link as a whole opens the links in it.
  */
 const withTextsBehind = (content: string, whole: Content): Content => {
-  if (whole.code === 'internal-scheme') return whole;
+  if (whole.code === 'internal-scheme') {
+    // An internal address opens nothing else, but a reader may open what follows it.
+    const blank = content.trim().search(/\s/);
+    const isFollowed = blank !== -1 && !SCRIPT.test(content) && HAS_WEB_LINK.test(content.trim().slice(blank));
+    const behind = isFollowed ? targetsIn(content).targets : [];
+    return behind.length === 0 ? whole : withAlternatives(assetWithoutHost('URL', content.trim()), behind, true);
+  }
   if (whole.parsed === undefined && !HAS_WEB_LINK.test(content)) return whole;
   const found = targetsIn(content);
   if (whole.parsed === undefined) {

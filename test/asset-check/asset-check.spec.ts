@@ -53,6 +53,24 @@ describe('AssetChecker', () => {
 
   afterAll(() => rm(folder, { recursive: true }));
 
+  it('names a source that has not answered about one of several links, in any order', async () => {
+    const lookUp = {
+      check: (content: string) => ({
+        status: 'UNKNOWN',
+        reason: content.startsWith('https://late') ? 'timeout' : 'not-found',
+      }),
+    };
+    const partner = { id: 'partner', mode: 'ENABLED', of: { kind: 'http', lookUp } } as never;
+    for (const content of [
+      'https://late.example/x https://b.example/y',
+      'https://b.example/y https://late.example/x',
+    ]) {
+      const { status, sources, message } = answerOf([own, partner], content);
+      expect([status, sources[1]]).toMatchObject(['UNKNOWN', { source: 'partner', reason: 'timeout' }]);
+      expect(message).toContain('no response in time: partner');
+    }
+  });
+
   it('describes in one sentence who lists the asset, since when, and where to appeal', async () => {
     const appeal = 'https://lists.example/appeal';
     const listed = await list('listed', 'plain', 'evil.example\ngithub.io', appeal);

@@ -282,6 +282,22 @@ describe('A page that a parameter names', () => {
   });
 });
 
+describe('A page that a parameter names, below a blocked folder', () => {
+  const THREAD = 'https://forum.example/f/showthread.php?t=';
+
+  it('inherits the status of the folder, and says so, unless the page has a status of its own', async () => {
+    const own = ['BLOCKED PAGE forum.example/f', `ALLOWED PAGE ${THREAD}5`] as const;
+    const check = await checkerOf(own);
+    expect(check(`${THREAD}6`)).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
+    expect(check(`${THREAD}5`)).toMatchObject({ status: 'ALLOWED' });
+  });
+
+  it('inherits it from a list, and says so', async () => {
+    const listed = await checkerOf([], [{ text: 'forum.example/f\n' }]);
+    expect(listed(`${THREAD}6`).sources[1]).toMatchObject({ status: 'BLOCKED', reason: 'parent-domain' });
+  });
+});
+
 describe('A copy in an archive', () => {
   it.each([
     'https://web.archive.org/web/2026/',

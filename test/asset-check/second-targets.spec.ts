@@ -139,6 +139,23 @@ END:VCARD`,
   });
 });
 
+describe('A link behind an address of the machine itself', () => {
+  it.each([
+    'http://localhost/ https://evil.example/x',
+    'about:blank\nhttps://evil.example/x',
+    'http://192.168.1.1/login then hxxps://evil.example/x',
+  ])('blocks the text: %s', async (text) => {
+    expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
+  });
+
+  it.each(['http://localhost/ https://good.example/', 'data:text/html,<a href= https://evil.example>'])(
+    'neither allows it, nor is read from a script: %s',
+    async (text) => {
+      expect((await checkerOf(OWN))(text).status).toBe('UNKNOWN');
+    },
+  );
+});
+
 describe('Remote files and defanged dots', () => {
   it.each([
     'file://evil.example/share/a.exe',

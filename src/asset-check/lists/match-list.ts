@@ -44,9 +44,13 @@ export const matchList = (
     return content === undefined ? FAILED : matchAccountWithTag(parsed, content, hashes);
   }
   const hasPages = content !== undefined && content.pages > 0;
-  const served = hasPages ? matchIpfsContent(parsed, content) : undefined;
-  if (served !== undefined) return served;
-  const page = hasPages ? matchPage(parsed, content, format, hashes, suffixes, guards) : undefined;
+  const guardOfPage = (): string | undefined =>
+    host === undefined ? undefined : guards.find(host, hashes, suffixes.boundaryOf(host).suffix.length + 1);
+  const served = hasPages ? matchIpfsContent(parsed, content, guardOfPage) : undefined;
+  if (served !== undefined && served.guardedBy === undefined) return served;
+  const page = hasPages
+    ? (matchPage(parsed, content, format, hashes, suffixes, guards, guardOfPage) ?? served)
+    : undefined;
   // An overruled entry does not decide, so that another entry of the list can.
   const decides = page?.guardedBy === undefined;
   if (page !== undefined && decides && (format !== 'metamask' || parsed.isSharedHost)) return page;
@@ -128,13 +132,19 @@ const findKey = (
  * Looks up IPFS content by its CID, regardless of the gateway that serves the content, and the keys whose entries can
  * only block.
  */
-const matchIpfsContent = ({ keys, blockingKeys }: ParsedContent, content: ListContent): SourceResult | undefined => {
+const matchIpfsContent = (
+  { keys, blockingKeys }: ParsedContent,
+  content: ListContent,
+  guardOfPage: () => string | undefined,
+): SourceResult | undefined => {
+  let overruled: SourceResult | undefined;
   for (const key of blockingKeys ?? []) {
-    const found = findKey(key, content);
+    const found = findKey(key, content, false, guardOfPage);
+    if (found?.guardedBy !== undefined) overruled ??= found;
     if (found?.status === 'BLOCKED') return found;
   }
   const key = keys.find((candidate) => candidate.startsWith(IPFS));
-  return key === undefined ? undefined : findKey(key, content);
+  return (key === undefined ? undefined : findKey(key, content)) ?? overruled;
 };
 
 /** Looks up a page or profile, then its parent pages. */
@@ -145,9 +155,9 @@ const matchPage = (
   hashes: SuffixHashes,
   suffixes: HostingSuffixes,
   guards: Guards,
+  guardOfPage: () => string | undefined,
 ): SourceResult | undefined => {
   const { host = '' } = parsed;
-  const guardOfPage = (): string | undefined => guards.find(host, hashes, suffixes.boundaryOf(host).suffix.length + 1);
   let overruled: SourceResult | undefined;
   // If the first key is that of a host, the host belongs to one profile, and an entry for the profile blocks the host.
   const isHost = parsed.keys[0]!.startsWith(URL_KEY);
@@ -159,6 +169,7 @@ const matchPage = (
   const above = parentPages(parsed);
   for (const { key, matchedLength } of above) {
     const found = findKey(key, content, false, guardOfPage);
+    if (found?.guardedBy !== undefined) overruled ??= found;
     if (found?.status === 'BLOCKED') return { ...found, reason: 'parent-domain', matchedLength };
   }
   // MetaMask's detector compares whole hosts. Shared hosts do not inherit from parent domains.

@@ -147,7 +147,7 @@ export const SITES: readonly Site[] = [
     type: 'INSTAGRAM',
     hosts: 'instagram.com instagr.am',
     reserved:
-      'p reel reels tv explore accounts direct about developer legal stories highlights challenge oauth session _u _n',
+      'p reel reels tv explore accounts direct about developer legal stories highlights challenge oauth session channel share _u _n',
     ignoredFirstSegment: /^_[un]$/i,
     names: { name: caseInsensitive(/^[a-z0-9._]{1,30}$/i) },
     links: ['stories/{name}', '-/user?username={name}', '{name}'],
@@ -258,7 +258,7 @@ export const SITES: readonly Site[] = [
   {
     type: 'FARCASTER',
     hosts: 'warpcast.com farcaster.xyz',
-    reserved: '~',
+    reserved: '~ miniapps',
     names: { name: caseInsensitive(/^[a-z0-9][a-z0-9.-]{0,31}$/i) },
     links: ['{name}'],
   },

@@ -45,6 +45,10 @@ describe('A guard', () => {
     // The parameters of the entry do not name its page, so it would block the page with any parameters.
     ['x.example', 'https://x.example/go?to=1', 'https://x.example/go?to=2', guarded('https://x.example/go?to=1')],
     ['x.example', 'a.x.example/go?to=1', 'https://a.x.example/go', guarded('a.x.example/go?to=1')],
+    ...['https://x.example/go.', 'see https://x.example/go, please', 'https://x.example/go/showthread.php?t=5'].map(
+      (content) => ['x.example', 'https://x.example/go?to=1', content, guarded('https://x.example/go?to=1')] as const,
+    ),
+    ['x.example', 'https://x.example/go/#/a/b', 'https://x.example/go/', guarded('https://x.example/go/#/a/b')],
     ['x.example', `x.example/go?to=1&long=${'a'.repeat(300)}`, 'https://x.example/go?to=2', guarded('x.example/go')],
   ])('with %s overrules the BLOCKED entry %s for %s', async (guard, text, content, expected) => {
     const check = await checked({ text }, guard);
