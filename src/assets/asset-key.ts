@@ -66,7 +66,10 @@ const locateOnly = (sent: string, locate: (text: string) => Location | undefined
   return others.every((other) => other?.host === location?.host) ? location : undefined;
 };
 
-/** Whether the key of a page leaves out parameters or a route of its link, so that a status of the page concerns other links too. */
+/**
+ * Whether the key of a page leaves out parameters or a route of its link, so that a status of the page concerns other
+ * links too.
+ */
 export const isNamedWithoutQuery = ({ type, content }: Asset): boolean => {
   if (type !== 'PAGE' || !/[?#]/.test(content)) return false;
   const location = locateOnly(trimLikeUrlParser(content), parseDefangedLocation);

@@ -258,6 +258,19 @@ describe('assets redact', () => {
     await expectOneRedactionEach();
   });
 
+  it('renews the statistics of the planner also if an earlier call has left nothing else to do', async () => {
+    const analyses = async (): Promise<number> => {
+      const { rows } = await database.pool.query<{ n: number }>(
+        `select sum(analyze_count)::int as n from pg_stat_user_tables where schemaname = 'read'`,
+      );
+      return rows[0]!.n;
+    };
+    expect(await redact(SECRET)).toMatchObject({ code: 0 });
+    const before = await analyses();
+    expect(await redact(SECRET)).toMatchObject({ code: 1, err: expect.stringContaining('Nothing stored is about') });
+    expect(await analyses()).toBeGreaterThan(before);
+  });
+
   it('leaves events that arrive during the call to the next call', async () => {
     const lock = LOCK_EVENTS.run.bind(LOCK_EVENTS);
     const late = sentThreat('t-late', { organization: 'acme', asset: ASSET, createdAt: AT, updatedAt: AT });

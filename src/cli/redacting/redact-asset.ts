@@ -148,19 +148,19 @@ export const redactAsset = async (
   const found = await findAll(contents, session.log, hashes, onProgress);
   await requireNoneParked(session, found);
   const samples = await redactSamples(session.pool, hashes);
-  // Also if the call continues one that has redacted everything, and ended before the statistics were renewed.
-  if (found.length === 0) await renewStatistics(session.pool);
+  if (found.length > 0)
+    await redactEvents(
+      session,
+      contents,
+      found,
+      operator,
+      ({ position }) => position,
+      (done) => onProgress({ phase: 'events', done, fraction: done / found.length }),
+    );
+  // Also if an earlier call has redacted everything, and ended before it renewed the statistics.
+  await renewStatistics(session.pool);
   if (found.length === 0 && samples === 0)
     throw new NotFound('Nothing stored is about this asset; nothing was changed');
-  await redactEvents(
-    session,
-    contents,
-    found,
-    operator,
-    ({ position }) => position,
-    (done) => onProgress({ phase: 'events', done, fraction: done / found.length }),
-  );
-  if (found.length > 0) await renewStatistics(session.pool);
   return summary(found, found.length > 0 ? contents.nodes : []);
 };
 
