@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
@@ -27,6 +26,8 @@ import { TimeSlices } from '../flow/turns.js';
 import { beginSpan, endSpan, withinSpan, pathOf } from './request-span.js';
 import { tracing } from '../runtime/tracing.js';
 
+/** Headers that say of what a response consists. */
+const HEADERS_OF_CONTENT = ['x-as-of', 'known-at', 'etag'];
 const NEVER_LIMITED = /^\/(?:health\/|metrics$)/;
 
 /**
@@ -79,8 +80,8 @@ export class HttpModule {
         try {
           done(null, unread.charge(request, reply, compressed, request.caller === null && Buffer.isBuffer(payload)));
         } catch (error) {
-          // Fastify sends the error, and forgets the stream.
-          if (payload instanceof Readable) payload.destroy();
+          // Fastify sends the error instead, and keeps the headers of what was not sent.
+          for (const name of HEADERS_OF_CONTENT) reply.removeHeader(name);
           done(error as Error);
         }
       });

@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
+import { TooManyRequests } from '../../src/errors.js';
+import { UnreadResponses } from '../../src/http/responses/unread-responses.js';
 import { FeedIds } from '../../src/records/feed/feed-elements.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
@@ -120,6 +122,15 @@ describe('The lists of records', () => {
     expect([again.status, again.body.items]).toEqual([200, first.body.items]);
     const next = await get(`threats?limit=1&cursor=${again.body.nextCursor}`, key);
     expect(next.body.items).toMatchObject([{ id: behind, status: 'WATCHLISTED' }]);
+  });
+
+  it('end an export that cannot be sent, so that the next one can begin', async () => {
+    jest.spyOn(UnreadResponses.prototype, 'charge').mockImplementationOnce(() => {
+      throw new TooManyRequests(1);
+    });
+    const table = (): Promise<ApiResponse> => get('threats.csv', acme, { 'accept-encoding': 'identity' });
+    expect((await table()).status).toBe(429);
+    await eventually('the next export begins', async () => (await table()).status === 200);
   });
 
   it.each([
