@@ -133,7 +133,7 @@ export const loadDisputes = async (
     if (isOpen) disputes.open.set(asset!.replaceAll('-', ''), dispute);
     const { idempotencyKeyHash: key } = dispute;
     // A key may be used again after a day; the newest use counts.
-    if (key !== undefined && !((disputes.byRequest.get(key)?.createdAt ?? -1) > dispute.createdAt))
+    if (key !== undefined && (disputes.byRequest.get(key)?.createdAt ?? -1) <= dispute.createdAt)
       disputes.byRequest.set(key, dispute);
   }
   const tail = {

@@ -219,7 +219,7 @@ export const LOCK_IF_FREE = statement(
 
 /**
  * PostgreSQL keeps the snapshot of a statement with parameters until the next statement of its connection, and so every
- * row that is deleted in the database meanwhile. A transaction that only holds a lock ends with this statement.
+ * row that is deleted in the database meanwhile. A transaction that is going to be idle sends this statement first.
  */
 export const DROP_SNAPSHOT = 'select';
 

@@ -24,8 +24,11 @@ interface Page {
   readonly rows: readonly ItemRow[];
   /** Undefined: this is the last page. */
   readonly nextCursor: string | undefined;
-  /** The position of the last change that the cursor of a first page continues, whatever the time of the request. */
-  readonly changedAt: number | undefined;
+  /**
+   * The position of the last change of any record of the kind. Undefined unless this is the first of several pages:
+   * later pages show the state of the first one.
+   */
+  readonly lastChange: number | undefined;
 }
 
 /** The position of the last change of any record of a kind, up to a position. */
@@ -120,10 +123,10 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
       const page = { after, upTo: knownUpTo, limit };
       const { rows, endKey, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
       const nextCursor = endKey && cursors.write(requested, [range.to, upTo, ...endKey]);
-      const isContinued = nextCursor !== undefined && cursorPosition === undefined;
-      const lastChange = READ_LAST_CHANGE.query({ organization, kind: requested.kind, upTo });
-      const [last] = isContinued ? await send<RowOf<typeof READ_LAST_CHANGE>>(lastChange) : [];
-      return { result: { rows, nextCursor, changedAt: last?.position ?? undefined }, asOf, position };
+      const isFirstOfSeveral = nextCursor !== undefined && cursorPosition === undefined;
+      const query = READ_LAST_CHANGE.query({ organization, kind: requested.kind, upTo });
+      const [last] = isFirstOfSeveral ? await send<RowOf<typeof READ_LAST_CHANGE>>(query) : [];
+      return { result: { rows, nextCursor, lastChange: last?.position ?? undefined }, asOf, position };
     };
     return this.queries.run(organization, key, read, minPosition);
   }

@@ -164,7 +164,7 @@ const controllerOf = (kind: ListedKind, { path, id: example, list, one }: Descri
       const items = `[${shown.join(',')}]`;
       const next = result.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(result.nextCursor)}`;
       // A cursor differs in each response. The state that it continues does not, and a cached cursor must not outlive it.
-      const tag = entityTag(`${items}${next === '' ? '' : `,${result.changedAt}`}`);
+      const tag = entityTag(`${items}${next === '' ? '' : `,${result.lastChange ?? ''}`}`);
       return sendSnapshot({ type: JSON_TYPE, text: `{"items":${items}${next}}`, tag, ...moment }, this.tokens, reply);
     }
 

@@ -73,9 +73,7 @@ describe('POST /v2/events', () => {
     };
     expect((await sendBatch([status])).body).toMatchObject({
       accepted: 1,
-      warnings: [
-        { index: 0, issues: [{ message: expect.stringContaining('applies to the page with any of them') }] },
-      ],
+      warnings: [{ index: 0, issues: [{ message: expect.stringContaining('applies to the page with any of them') }] }],
     });
     const lines = warn.mock.calls.map(([line]) => String(line)).filter((line) => line.includes('any parameters'));
     warn.mockRestore();

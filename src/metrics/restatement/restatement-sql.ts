@@ -51,12 +51,7 @@ const RECORD_OF_FACT = `
             else 'assetStatus'
           end as kind`;
 
-/** SQL for the condition that a state concerns the organization, which need not be the owner of the record. */
-const concerns = (state: string): string =>
-  `(${state}.organization <> '' or $1 = any(${state}.named)
-              or strpos(${state}.counts::text, '[' || to_json($1::text) || ',') > 0)`;
-
-/** SQL for the states of a record, in rows of `columns`. */
+/** SQL for the states of a record, as `s`, in rows of `columns`. */
 const statesOf = (columns: string, condition: string): string =>
   ['records', 'former_states'].map(
     (table) => `
@@ -65,9 +60,13 @@ const statesOf = (columns: string, condition: string): string =>
   ).join(`
             union all`);
 
+/** SQL for the condition that a state concerns the organization, which need not be the owner of the record. */
+const CONCERNS = `(s.organization <> '' or $1 = any(s.named)
+              or strpos(s.counts::text, '[' || to_json($1::text) || ',') > 0)`;
+
 /** SQL for the position of the first state of a record that concerns the organization. */
 const FIRST_POSITION = `
-          select min(position) as position from (${statesOf('s.position', concerns('s'))}
+          select min(position) as position from (${statesOf('s.position', CONCERNS)}
           ) states`;
 
 /** SQL for the position of the first event that was stored after the end of the range; null if there is none. */
@@ -155,7 +154,7 @@ const IS_DELETED = 's.version % 2 = 1';
  * SQL for what of a state is the organization's business: its facts, and whether the record is deleted; null if the state
  * does not concern it. An entry of the asset status history also changes for the organizations that it names besides.
  */
-const SEEN = `case when ${concerns('s')} then jsonb_build_object('isDeleted', ${IS_DELETED}, 'facts', (
+const SEEN = `case when ${CONCERNS} then jsonb_build_object('isDeleted', ${IS_DELETED}, 'facts', (
               select coalesce(jsonb_agg(c order by c), '[]') from jsonb_array_elements(s.counts::jsonb) c
               where c->>0 = $1)) end`;
 
@@ -180,7 +179,7 @@ export const RESTATED_RECORDS = statement(
         readonly kind: 'report' | 'threat' | 'takedown' | 'assetStatus';
         readonly id: string;
         readonly position: number;
-        /** When the log stored the first event since which the record counts as in the later state, in ms. */
+        /** When the log stored the event that made the record count as in the later state, in ms. */
         readonly changedAt: number;
         readonly isNew: boolean;
         readonly isLate: boolean;

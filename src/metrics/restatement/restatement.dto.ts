@@ -176,7 +176,7 @@ export class RestatedRecord {
   cause!: Cause;
   /** Whether the record was first stored after the end of the range and after the earlier state. @example true */
   late!: boolean;
-  /** When the event was stored since which the record counts as in the later state. @example '2026-03-02T08:00:00.000Z' */
+  /** When the event was stored that made the record count as in the later state. @example '2026-03-02T08:00:00.000Z' */
   @ApiProperty({ type: String, format: 'date-time' })
   changedAt!: string;
 }

@@ -266,7 +266,6 @@ export class Connection {
         body,
         signal: request.signal,
       });
-      sent.catch(() => {});
       // A proxy is shared and stays open, and undici does not check the signal while its tunnel is being opened.
       const { statusCode, headers: responseHeaders, body: content } = await Promise.race([sent, aborted]);
       const retryAfter = responseHeaders['retry-after'];
