@@ -14,7 +14,7 @@ import {
 } from './location.js';
 import { dropsQuery, pageOf } from './pages/page.js';
 import { locatePasted } from './parse-text.js';
-import { profileName, PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
+import { hostsProfiles, profileName, PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
 import { parsePasted, trimPastedText } from './copied-text.js';
 
 /**
@@ -31,10 +31,8 @@ export const assetKey = ({ type, content }: Asset): string => {
       return location ? urlKey(location.host) : `URL:${text}`;
     }
     case 'PAGE': {
-      const location = locateOnly(trimmed, parseDefangedLocation);
-      if (location === undefined) return `PAGE:${text}`;
-      const page = pageOf(location);
-      return page === undefined ? urlKey(location.host) : `PAGE:${page.name}`;
+      const location = locateOnly(trimmed, locateLink);
+      return location ? pageKey(location) : `PAGE:${text}`;
     }
     case 'ADDRESS': {
       const account = parsePasted(trimmed, readAccount);
@@ -66,13 +64,23 @@ const locateOnly = (sent: string, locate: (text: string) => Location | undefined
   return others.every((other) => other?.host === location?.host) ? location : undefined;
 };
 
+/** Returns the key of the profile to which a link leads, or of the page, or of the host if it leads to neither. */
+const pageKey = (location: Location): string => {
+  const { host, isName, rest } = location;
+  const path = pathOf(rest);
+  const page = pageOf(location, path);
+  const profile = isName && page?.isRequest !== true ? readProfileLink(host, path, rest) : undefined;
+  if (profile !== undefined && !profile.isBelow && !profile.isUncertain) return `${profile.type}:${profile.name}`;
+  return page === undefined ? urlKey(host) : `PAGE:${page.name}`;
+};
+
 /**
  * Whether the key of a page leaves out parameters or a route of its link, so that a status of the page concerns other
  * links too.
  */
 export const isNamedWithoutQuery = ({ type, content }: Asset): boolean => {
-  if (type !== 'PAGE' || !/[?#]/.test(content)) return false;
-  const location = locateOnly(trimLikeUrlParser(content), parseDefangedLocation);
+  if ((type !== 'PAGE' && !PROFILE_TYPES.has(type)) || !/[?#]/.test(content)) return false;
+  const location = locateOnly(trimLikeUrlParser(content), locateLink);
   return location !== undefined && dropsQuery(location);
 };
 
@@ -88,6 +96,9 @@ const profileKey = (type: string, text: string): string => {
     const profile =
       location && (profileHost(location.host) ?? readProfileLink(location.host, pathOf(location.rest), location.rest));
     if (profile?.type === type) return `${type}:${profile.name}`;
+    // A link to something else is that, so that a check finds it. A name such as `in/NAME` has no host.
+    const key = location && (location.scheme !== '' || hostsProfiles(location.host)) ? pageKey(location) : '';
+    if (key !== '' && key !== urlKey(location!.host)) return key;
   }
   return `${type}:${profileName(type, trimPastedText(refanged) || refanged)}`;
 };

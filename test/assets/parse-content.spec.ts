@@ -478,8 +478,10 @@ describe('parseContent', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webUrl(), fc.emailAddress(), fc.ipV6()), (content) => {
         parseContent(content);
-        for (const type of ['URL', 'PAGE', 'ADDRESS', 'EMAIL', 'IPFS', 'TWITTER', 'YOUTUBE', 'REDDIT', 'NEW'])
-          expect(assetKey({ type, content }).startsWith(`${type === 'PAGE' ? '' : type}`)).toBe(true);
+        for (const type of ['URL', 'ADDRESS', 'EMAIL', 'IPFS', 'NEW'])
+          expect(assetKey({ type, content }).startsWith(`${type}:`)).toBe(true);
+        for (const type of ['PAGE', 'TWITTER', 'YOUTUBE', 'REDDIT'])
+          expect(assetKey({ type, content })).toMatch(/^[A-Z_]+:/);
       }),
       { numRuns: sized(100, 500), seed: 8 },
     );
@@ -507,6 +509,21 @@ describe('assetKey', () => {
     ['TWITTER', ['evil', '@Evil', 'x.com/evil', 'https://twitter.com/EVIL/status/1', 'hxxps://x[.]com/evil']],
     ['TELEGRAM', ['evil', '@Evil', 't.me/evil', 'tg://resolve?domain=Evil', 'https://telegram.me/evil/5', 'Evil.t.me']],
     ['TELEGRAM', ['+AbCdEfGh', 'https://t.me/+AbCdEfGh', 't.me/joinchat/AbCdEfGh']],
+    ['PAGE', ['x.com/Evil', 'https://mobile.twitter.com/EVIL?lang=de', 'twitter://user?screen_name=evil']],
+    ['PAGE', ['t.me/Evil', 'https://t.me/s/evil', 'https://telegram.me/EVIL']],
+    ['PAGE', ['t.me/Evil/5', 'https://t.me/s/evil/5', 'https://t.me/EVIL/5?single']],
+    ['PAGE', ['t.me/share/url?url=a.example&text=1', 'https://t.me/share?url=a.example']],
+    ['PAGE', ['bsky.app/profile/Evil.example/post/3k', 'https://bsky.app/profile/evil.example/post/3k?ref=x']],
+    ['PAGE', ['bsky.app/profile/evil.example/feed/a', 'https://bsky.app/profile/EVIL.example/feed/a']],
+    [
+      'PAGE',
+      [
+        `opensea.io/item/ethereum/${EVM}/7`,
+        `https://opensea.io/assets/ethereum/0x${EVM.slice(2).toUpperCase()}/7`,
+        `https://opensea.io/assets/${EVM}/7`,
+        `https://opensea.io/de-DE/assets/${EVM}/7`,
+      ],
+    ],
     ['YOUTUBE', ['@Evil', 'evil', 'https://youtube.com/@EVIL']],
     ['REDDIT', ['u/evil', '/u/Evil', 'user/evil', 'https://reddit.com/user/evil']],
     ['WHATSAPP', ['+1 555 123-4567', 'https://wa.me/15551234567']],
@@ -552,6 +569,11 @@ describe('assetKey', () => {
       ['TELEGRAM', 't.me/+AbCdEfGh'],
       ['GITHUB', 'https://github.com/Evil/Drainer'],
       ['PAGE', 'https://sites.google.com/view/Evil'],
+      // A type that does not fit, and a profile that is reported as a page.
+      ['TWITTER', 'https://x.com/i/lists/123'],
+      ['TELEGRAM', 'https://evil.example/login'],
+      ['FACEBOOK', 'https://www.instagram.com/Evil/'],
+      ['PAGE', 'x.com/Evil'],
       ['ADDRESS', EVM],
       ['EMAIL', 'a@evil.example'],
       ['URL', '[2606:4700::1]'],
@@ -566,19 +588,18 @@ describe('assetKey', () => {
     expect(changed).toEqual([]);
   });
 
-  it('returns the same key for an asset with the type and the content of a key', () => {
-    const keys = [
-      ...(JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][]).map(
-        ([, , key]) => key!,
-      ),
-      ...linkForms().flatMap(({ form }) => parseContent(form).parsed?.keys ?? []),
-    ];
-    expect(keys.length).toBeGreaterThan(900);
-    const again = keys.map((key) => {
+  it('returns the same key for an asset with the type and the content of a key, or that of the profile', () => {
+    const again = (key: string): string => {
       const colon = key.indexOf(':');
       return assetKey({ type: key.slice(0, colon), content: key.slice(colon + 1) });
-    });
-    expect(again).toEqual(keys);
+    };
+    const pinned = JSON.parse(readFileSync(join(import.meta.dirname, 'pinned-keys.json'), 'utf8')) as string[][];
+    const keys = pinned.map(([, , key]) => key!);
+    expect(keys.map(again)).toEqual(keys);
+    const read = linkForms().map(({ form }) => parseContent(form).parsed ?? { keys: [] });
+    expect(read.flatMap((parsed) => parsed.keys).length).toBeGreaterThan(300);
+    for (const { keys: found, blockingKeys = [] } of read)
+      for (const key of found) expect([key, ...blockingKeys, ...found.slice(1)]).toContain(again(key));
   });
 
   it('is hashed to 32 hexadecimal digits', () => {

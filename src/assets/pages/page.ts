@@ -42,14 +42,16 @@ interface PublishingHost {
 
 interface Pattern {
   readonly segments: readonly string[];
-  readonly parameters: readonly string[];
+  readonly parameters: readonly { readonly name: string; readonly isInAnyCase: boolean }[];
   /** The host of the name. */
   readonly host: string;
   /** The name after the host, with a `{}` for each part of the name. */
   readonly template: string;
 }
 
-const PLACEHOLDER = /\{(?:hex|\.\.\.)?\}/g;
+const PLACEHOLDER = /\{(?:hex|any-case|\.\.\.)?\}/g;
+/** A part in which letter case says nothing. */
+const ANY_CASE = '{any-case}';
 const HEX = /^(?:0x)?[0-9a-f]{8,64}$/i;
 const LOCALES = '|[a-z]{2}(?:-[a-z]{2,4})?';
 
@@ -60,7 +62,10 @@ const parsePattern = (host: string, text: string): Pattern => {
   const [, otherHost = host, template = name ?? own] = /^\/\/([^/]+)\/(.*)$/.exec(name ?? '') ?? [];
   return {
     segments: path.split('/').filter((segment) => segment !== ''),
-    parameters: query === '' ? [] : query.split('&').map((parameter) => parameter.slice(0, parameter.indexOf('='))),
+    parameters: [...new URLSearchParams(query)].map(([parameter, value]) => ({
+      name: parameter,
+      isInAnyCase: value === ANY_CASE,
+    })),
     host: otherHost,
     template: template.replace(PLACEHOLDER, '{}'),
   };
@@ -227,7 +232,10 @@ const matchPattern = (
 ): Page | undefined => {
   const parts = matchSegments(segments, actual, ignoresCase);
   if (parts === undefined) return undefined;
-  const values = parameters.map((name) => [...new Set(query.getAll(name))].filter((value) => value !== ''));
+  const values = parameters.map(({ name, isInAnyCase }) => {
+    const all = query.getAll(name).filter((value) => value !== '');
+    return [...new Set(isInAnyCase ? all.map((value) => value.toLowerCase()) : all)];
+  });
   if (values.some(({ length }) => length === 0)) return undefined;
   const inPath = template.split('?', 1)[0]!.split('{}').length - 1;
   const nameWith = (choice: number): string => {
@@ -261,6 +269,7 @@ const matchSegments = (
     if (segment === '*') continue;
     if (segment === '{...}') parts.push(actual.slice(index).join('/'));
     else if (segment === '{}') parts.push(ignoresCase ? inLowerCase(text) : text);
+    else if (segment === ANY_CASE) parts.push(inLowerCase(text));
     else if (segment.endsWith('{hex}')) {
       const part = segment === '{hex}' ? text : text.slice(text.lastIndexOf('-') + 1);
       if (!HEX.test(part) || (segment !== '{hex}' && part === text)) return undefined;

@@ -12,10 +12,11 @@
  * - `:tenants` subdomains belong to different people, so that only `www.` is an alias.
  *
  * A pattern has segments of a path and parameters. `{}` is a part of the name, `*` is any segment that is not, any other
- * text must be equal, in any letter case. `{hex}` is a part of
- * the name that is hexadecimal, `*-{hex}` such a part after the last dash, `{...}` the rest of the path. More segments and parameters may follow and are not part of the name. The text
- * after `>` is the name, if it differs from the pattern; it begins with `//` and a host if another host shows the page. The first pattern that matches names the page. Without one, the
- * path, the parameters except known tracking parameters, and a fragment that looks like a route name the page.
+ * text must be equal, in any letter case. `{any-case}` is a part of which letter case says nothing, `{hex}` a part that is
+ * hexadecimal, `*-{hex}` such a part after the last dash, `{...}` the rest of the path. More segments and parameters may
+ * follow and are not part of the name. The text after `>` is the name, if it differs from the pattern; it begins with
+ * `//` and a host if another host shows the page. The first pattern that matches names the page. Without one, the path,
+ * the parameters except known tracking parameters, and a fragment that looks like a route name the page.
  *
  * The hosts are taken from entries with a path in the lists of MetaMask/eth-phishing-detect and polkadot-js/phishing, and
  * from the documentation of the providers.
@@ -33,15 +34,15 @@ reddit.com :locales r/*/comments/{}>comments/{} user/*/comments/{}>comments/{} u
 redd.it {}>//reddit.com/comments/{}
 threads.net =threads.com */post/{}>t/{} t/{}
 linkedin.com :locales posts/{} feed/update/{} pulse/{} jobs/view/*-{hex}>jobs/view/{} jobs/view/{} jobs/search?currentJobId={}>jobs/view/{} jobs/collections/*?currentJobId={}>jobs/view/{} events/{}
-t.me =telegram.me =telegram.dog s/{}/{}>{}/{} -/resolve?domain={}&post={}>{}/{} -/resolve?domain={}&appname={}>{}/{} -/addlist?slug={}>addlist/{} -/addstickers?set={}>addstickers/{}
+t.me =telegram.me =telegram.dog s/{any-case}/{}>{}/{} -/resolve?domain={any-case}&post={}>{}/{} -/resolve?domain={any-case}&appname={}>{}/{} -/addlist?slug={}>addlist/{} -/addstickers?set={}>addstickers/{} share/url?url={} share?url={}>share/url?url={} {any-case}/{...}
 web.telegram.org :fragment
-bsky.app profile/{}/app.bsky.feed.post/{}>profile/{}/post/{}
+bsky.app profile/{any-case}/app.bsky.feed.post/{}>profile/{}/post/{} profile/{any-case}/{...}>profile/{}/{}
 warpcast.com =farcaster.xyz ~/conversations/{hex} */{hex}>~/conversations/{}
 medium.com p/{} */*-{hex}>p/{} */*/*-{hex}>p/{}
 github.com =github.dev :any-case
 gist.github.com gist.githubusercontent.com raw.githubusercontent.com codeload.github.com
 discord.com =discordapp.com channels/{}/{}/{} -/channels/{}/{}/{}>channels/{}/{}/{}
-opensea.io item/{}/{}/{} assets/{}/{}/{}>item/{}/{}/{} */item/{}/{}/{}>item/{}/{}/{} */assets/{}/{}/{}>item/{}/{}/{}
+opensea.io item/{}/{hex}/{} assets/{}/{hex}/{}>item/{}/{}/{} */item/{}/{hex}/{}>item/{}/{}/{} */assets/{}/{hex}/{}>item/{}/{}/{} assets/{hex}/{}>item/ethereum/{}/{} */assets/{hex}/{}>item/ethereum/{}/{} item/{}/{}/{} assets/{}/{}/{}>item/{}/{}/{} */item/{}/{}/{}>item/{}/{}/{} */assets/{}/{}/{}>item/{}/{}/{}
 play.google.com =market.android.com store/apps/details?id={} details?id={}>store/apps/details?id={} apps/testing/{}>store/apps/details?id={} store/books/details?id={} store/movies/details?id={}
 apps.apple.com =itunes.apple.com */app/*/{}>app/{} app/*/{}>app/{} */app/{}>app/{} app/{} lookup?id={}>app/id{}
 sites.google.com u/*/{...}>{...}

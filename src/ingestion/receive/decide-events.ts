@@ -12,6 +12,7 @@ import { readAccount } from '../../assets/accounts/payment.js';
 import { GuardedHosts, type GuardOfHost } from '../../verdicts.js';
 import { isNamedWithoutQuery } from '../../assets/asset-key.js';
 import { urlKey } from '../../assets/asset.js';
+import { parsePasted } from '../../assets/copied-text.js';
 import { Invalid, type Rejection } from '../../errors.js';
 import { isSlug } from '../../events/declaring/fields.js';
 import { eventIdOf, MAX_ID_LENGTH, streamOf } from '../../events/streams.js';
@@ -77,8 +78,10 @@ const warningsOf = (event: UpstreamEvent, found?: GuardOfHost, isQueryDropped = 
   if ('asset' in data) {
     const { type, content } = data.asset;
     if (content.trim() === '') warnings.push('data.asset.content is blank; no asset check will find it');
-    else if (type === 'ADDRESS' && readAccount(content.trim()) === undefined)
-      warnings.push('data.asset.content is not an address in any encoding that the asset check reads');
+    else if (type === 'ADDRESS' && parsePasted(content.trim(), readAccount) === undefined)
+      warnings.push(
+        'data.asset.content is not an address in an encoding that the asset check reads; no asset check will find it',
+      );
   }
   if (found !== undefined)
     warnings.push(

@@ -54,9 +54,11 @@ describe('Warnings', () => {
       for (const content of ['example.org', '0x1234', `${bitcoin}x`])
         expect([content, warned(event, { asset: { type: 'ADDRESS', content } })]).toEqual([
           content,
-          ['data.asset.content is not an address in any encoding that the asset check reads'],
+          [
+            'data.asset.content is not an address in an encoding that the asset check reads; no asset check will find it',
+          ],
         ]);
-      for (const content of [evm, bitcoin, ` ${evm} `, `eip155:1:${evm}`])
+      for (const content of [evm, bitcoin, `(${evm})`, `eip155:1:${evm}`])
         expect([content, warned(event, { asset: { type: 'ADDRESS', content } })]).toEqual([content, []]);
     }
   });
