@@ -1,5 +1,5 @@
 import { type Payment, readPayment } from './accounts/payment.js';
-import type { Address } from './accounts/address.js';
+import type { Address } from './accounts/account.js';
 import { readRecipients, hostsMailboxes } from './email.js';
 import { isInternalScheme } from './ip-address.js';
 import { isNativeIpfs, readIpfs } from './ipfs.js';

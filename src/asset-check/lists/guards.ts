@@ -11,6 +11,7 @@ import {
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type Entry, prefixOf, readEntry, type Rejection } from './list-entry.js';
 import type { GuardedHosts, GuardOfHost } from '../../verdicts.js';
+import type { SourceResult } from '../verdict.js';
 
 /** A guard: a list of hosts that no other list may block as a whole. */
 export interface Guard {
@@ -81,6 +82,15 @@ export class Guards implements GuardedHosts {
         if (table.find(host, start, hashes[index]!) !== 0) return settings.id;
       }
     return undefined;
+  }
+
+  /**
+   * Returns the result of an entry that may block a guarded host as a whole. If it does, a BLOCKED result becomes
+   * UNKNOWN. For the parameters, see `find`.
+   */
+  overrule(result: SourceResult, host: string, hashes: SuffixHashes, covered: number): SourceResult {
+    const guardedBy = result.status === 'BLOCKED' ? this.find(host, hashes, covered) : undefined;
+    return guardedBy === undefined ? result : { ...result, status: 'UNKNOWN', reason: 'not-found', guardedBy };
   }
 
   /** Also returns a guard that contains a host which inherits the status of this host. */

@@ -93,6 +93,10 @@ export class SuffixHashes {
 export const BLOCKED = 1;
 export const ALLOWED = 2;
 const BOTH = BLOCKED | ALLOWED;
+
+/** If an entry is both, ALLOWED counts. */
+export const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'ALLOWED' : 'BLOCKED');
+
 /** Flags that are shifted left by this number of bits apply to the subdomains of a host, not to the host itself. */
 export const SUBDOMAINS_SHIFT = 3;
 const STATUS = BOTH | (BOTH << SUBDOMAINS_SHIFT);

@@ -1,29 +1,26 @@
-import { type ParentPage, parentPages } from '../../assets/location-asset.js';
 import { rangeOf } from '../../assets/ip-address.js';
 import type { ParsedContent } from '../../assets/asset.js';
 import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../verdict.js';
 import { Guards } from './guards.js';
 import {
   ALLOWED,
-  ANY_QUERY,
   BLOCKED,
-  MAX_ENTRY_LENGTH,
   flagsForSubdomains,
   flagsForHost,
   isOfTopRank,
   SUBDOMAINS_SHIFT,
   hashOfText,
+  statusOf,
   type SuffixHashes,
 } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
+import { matchIpfsContent, matchPage } from './match-page.js';
 import { type Format, kindsOf, type ListContent } from './parse-list.js';
 
 /** Returns the text whose hashes `matchList` needs: the account or the host. */
 export const lookupText = (parsed: ParsedContent): string => parsed.account ?? parsed.host ?? '';
 
 const NO_GUARDS = new Guards();
-
-const statusOf = (flags: number): 'ALLOWED' | 'BLOCKED' => (flags & ALLOWED ? 'ALLOWED' : 'BLOCKED');
 
 /**
  * Looks up an asset in a list.
@@ -70,21 +67,6 @@ export const matchList = (
   return parsed.isOnHost ? inherited(result, host, suffixes) : result;
 };
 
-/**
- * Returns the result of an entry that may block a guarded host as a whole. If it does, a BLOCKED result becomes UNKNOWN.
- * @param covered the length of the shortest host, of `host` and the domains above it, that the entry blocks
- */
-const unlessGuarded = (
-  result: SourceResult,
-  host: string,
-  hashes: SuffixHashes,
-  covered: number,
-  guards: Guards,
-): SourceResult => {
-  const guardedBy = result.status === 'BLOCKED' ? guards.find(host, hashes, covered) : undefined;
-  return guardedBy === undefined ? result : { ...result, status: 'UNKNOWN', reason: 'not-found', guardedBy };
-};
-
 const matchAccount = (account: string, { table }: ListContent, hash: number): SourceResult => {
   const flags = table.find(account, 0, hash);
   return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: table.originalSpelling(account, 0, hash) };
@@ -98,110 +80,6 @@ const matchAccountWithTag = (
 ): SourceResult => {
   const tag = name === account ? NOT_FOUND : matchAccount(name, content, hashOfText(name));
   return tag === NOT_FOUND ? matchAccount(account!, content, hashes.hashes[0]!) : tag;
-};
-
-const PAGE = 'PAGE:';
-const URL_KEY = 'URL:';
-const IPFS = 'IPFS:';
-/** Maximum number of hosts under which a page is looked up: its own host and parent domains, as in Safe Browsing. */
-const MAX_PAGE_HOSTS = 5;
-
-/**
- * Looks up the key of a page, a profile or IPFS content. A guard overrules an entry that leaves out the
- * parameters of its link.
- */
-const findKey = (
-  key: string,
-  { table }: ListContent,
-  subdomainsOnly = false,
-  guardOfPage?: () => string | undefined,
-): SourceResult | undefined => {
-  if (key.length > MAX_ENTRY_LENGTH) return undefined;
-  const hash = hashOfText(key);
-  const found = table.find(key, 0, hash);
-  const flags = subdomainsOnly ? flagsForSubdomains(found) : flagsForHost(found);
-  if (flags === 0) return undefined;
-  const spelling = table.originalSpelling(key, 0, hash);
-  const match = spelling === key ? key.slice(key.indexOf(':') + 1) : spelling;
-  const status = statusOf(flags);
-  const guardedBy = status === 'BLOCKED' && (found & ANY_QUERY) !== 0 ? guardOfPage?.() : undefined;
-  return guardedBy === undefined ? { status, match } : { status: 'UNKNOWN', reason: 'not-found', match, guardedBy };
-};
-
-/**
- * Looks up IPFS content by its CID, regardless of the gateway that serves the content, and the keys whose entries can
- * only block.
- */
-const matchIpfsContent = (
-  { keys, blockingKeys }: ParsedContent,
-  content: ListContent,
-  guardOfPage: () => string | undefined,
-): SourceResult | undefined => {
-  let overruled: SourceResult | undefined;
-  for (const key of blockingKeys ?? []) {
-    const found = findKey(key, content, false, guardOfPage);
-    if (found?.guardedBy !== undefined) overruled ??= found;
-    if (found?.status === 'BLOCKED') return found;
-  }
-  const key = keys.find((candidate) => candidate.startsWith(IPFS));
-  return (key === undefined ? undefined : findKey(key, content)) ?? overruled;
-};
-
-/** Looks up a page or profile, then its parent pages. */
-const matchPage = (
-  parsed: ParsedContent,
-  content: ListContent,
-  format: Format,
-  hashes: SuffixHashes,
-  suffixes: HostingSuffixes,
-  guards: Guards,
-  guardOfPage: () => string | undefined,
-): SourceResult | undefined => {
-  const { host = '' } = parsed;
-  let overruled: SourceResult | undefined;
-  // If the first key is that of a host, the host belongs to one profile, and an entry for the profile blocks the host.
-  const isHost = parsed.keys[0]!.startsWith(URL_KEY);
-  for (const key of parsed.keys) {
-    const exact = key.startsWith(URL_KEY) ? undefined : findKey(key, content, false, guardOfPage);
-    if (exact?.guardedBy !== undefined) overruled ??= exact;
-    else if (exact !== undefined) return isHost ? unlessGuarded(exact, host, hashes, host.length, guards) : exact;
-  }
-  const above = parentPages(parsed);
-  for (const { key, matchedLength } of above) {
-    const found = findKey(key, content, false, guardOfPage);
-    if (found?.guardedBy !== undefined) overruled ??= found;
-    if (found?.status === 'BLOCKED') return { ...found, reason: 'parent-domain', matchedLength };
-  }
-  // MetaMask's detector compares whole hosts. Shared hosts do not inherit from parent domains.
-  if (format === 'metamask' || parsed.isSharedHost || !parsed.isDnsName) return overruled;
-  return matchPageOfParentHost(parsed, above, content, hashes, suffixes, guardOfPage) ?? overruled;
-};
-
-/** Looks up the path of a page, and its parent pages, under the parent domains of its host. */
-const matchPageOfParentHost = (
-  { keys, host = '' }: ParsedContent,
-  above: readonly ParentPage[],
-  content: ListContent,
-  { count, starts }: SuffixHashes,
-  suffixes: HostingSuffixes,
-  guardOfPage: () => string | undefined,
-): SourceResult | undefined => {
-  const own = keys[0]!;
-  if (!own.startsWith(PAGE) || count < 2) return undefined;
-  const pages = [own, ...above.map(({ key }) => key).filter((key) => key.startsWith(PAGE))];
-  const { length } = suffixes.boundaryOf(host).suffix;
-  for (let index = count - 2; index >= Math.max(0, count - MAX_PAGE_HOSTS); index -= 1) {
-    const start = starts[index]!;
-    if (host.length - start <= length) return undefined;
-    for (const page of pages) {
-      const key = PAGE + page.slice(PAGE.length + start);
-      const found = findKey(key, content, true, guardOfPage);
-      // Below a page only BLOCKED is inherited. An entry for the page itself covers the page on the hosts below.
-      if (found?.status === 'BLOCKED' || (found?.status === 'ALLOWED' && page === own))
-        return { ...found, reason: 'parent-domain', matchedLength: key.length - PAGE.length };
-    }
-  }
-  return undefined;
 };
 
 /** Converts the result of a host to the result that pages and mailboxes on the host inherit. */
@@ -245,7 +123,7 @@ const resultOfUnlistedHost = (
   // Only a host can be an imitation, not a page or mailbox on the host.
   const imitated = format === 'metamask' && !parsed.isOnHost ? fuzzy?.find(host) : undefined;
   if (imitated === undefined) return NOT_FOUND;
-  return unlessGuarded({ status: 'BLOCKED', match: imitated, isImitation: true }, host, hashes, host.length, guards);
+  return guards.overrule({ status: 'BLOCKED', match: imitated, isImitation: true }, host, hashes, host.length);
 };
 
 /** Looks up the ranges around an address, narrowest first: one look-up for each length of a prefix in the list. */
@@ -263,7 +141,7 @@ const matchRange = (
     if (flags === 0) continue;
     const match = table.originalSpelling(key!, 0, hash);
     const found = { status: statusOf(flags), reason: 'parent-domain', match, matchedLength: 0 } as const;
-    return unlessGuarded(found, host, hashes, host.length, guards);
+    return guards.overrule(found, host, hashes, host.length);
   }
   return undefined;
 };
@@ -299,7 +177,7 @@ const matchNearest = (
   const exact = found[count - 1]! & wanted;
   if (exact !== 0) {
     const result = { status: statusOf(exact), match: spellingOf(host, count - 1, content, hashes) };
-    return unlessGuarded(result, host, hashes, host.length, guards);
+    return guards.overrule(result, host, hashes, host.length);
   }
   for (let index = count - 2; index >= 0; index -= 1) {
     const flags = found[index]! & wanted;
@@ -312,7 +190,7 @@ const matchNearest = (
     // An entry for the subdomains of a host does not block the host itself.
     const forSubdomains = content.table.find(host, starts[index]!, hashes.hashes[index]!) >> SUBDOMAINS_SHIFT;
     const covered = matchedLength + (forSubdomains & BLOCKED ? 1 : 0);
-    return unlessGuarded(result, host, hashes, covered, guards);
+    return guards.overrule(result, host, hashes, covered);
   }
   return undefined;
 };

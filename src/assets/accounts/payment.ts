@@ -1,6 +1,8 @@
 import { linkOfLnurl } from '../carriers/encodings.js';
 import { memoizeLastTwo } from '../copied-text.js';
-import { type Address, IS_PART_OF_ADDRESS, readAddress, withTag } from './address.js';
+import { type Address, withTag } from './account.js';
+import { readAddress } from './address.js';
+import { IS_PART_OF_ADDRESS } from './cash-address.js';
 
 /** What a payment link or an account says about who is paid. */
 export interface Payment {
