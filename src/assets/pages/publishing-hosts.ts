@@ -34,7 +34,7 @@ reddit.com :locales r/*/comments/{}>comments/{} user/*/comments/{}>comments/{} u
 redd.it {}>//reddit.com/comments/{}
 threads.net =threads.com */post/{}>t/{} t/{}
 linkedin.com :locales posts/{} feed/update/{} pulse/{} jobs/view/*-{hex}>jobs/view/{} jobs/view/{} jobs/search?currentJobId={}>jobs/view/{} jobs/collections/*?currentJobId={}>jobs/view/{} events/{}
-t.me =telegram.me =telegram.dog s/{any-case}/{}>{}/{} -/resolve?domain={any-case}&post={}>{}/{} -/resolve?domain={any-case}&appname={}>{}/{} -/addlist?slug={}>addlist/{} -/addstickers?set={}>addstickers/{} share/url?url={} share?url={}>share/url?url={} {any-case}/{...}
+t.me =telegram.me =telegram.dog s/{any-case}/{}>{}/{} -/resolve?domain={any-case}&post={}>{}/{} -/resolve?domain={any-case}&appname={}>{}/{} -/privatepost?channel={}&post={}>c/{}/{} -/addlist?slug={}>addlist/{} -/addstickers?set={}>addstickers/{} share/url?url={} share?url={}>share/url?url={} {any-case}/{...}
 web.telegram.org :fragment
 bsky.app profile/{any-case}/app.bsky.feed.post/{}>profile/{}/post/{} profile/{any-case}/{...}>profile/{}/{}
 warpcast.com =farcaster.xyz ~/conversations/{hex} */{hex}>~/conversations/{}

@@ -125,7 +125,7 @@ export const readProfileLink = (host: string, path: string, rest = ''): LinkedPr
   for (const { site, match } of sites) {
     const found = match(parts);
     if (found === undefined) continue;
-    const { name, others, isUncertain, hasMoreSegments: isBelow } = found;
+    const { name, others, isUncertain, isBelow } = found;
     return { type: site.type, name, others, isUncertain, isBelow, isPost: isBelow && site.hasPosts === true };
   }
   return undefined;

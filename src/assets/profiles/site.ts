@@ -5,7 +5,8 @@ export type ReadName = (text: string) => string | undefined;
  * A platform: its hosts, and the patterns of links to its profiles.
  *
  * A pattern is a path such as `in/{name}` (more segments may follow), a parameter with or without a path
- * (`send?phone={phone}`), or a fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal.
+ * (`send?phone={phone}`), possibly with a second one that leads below the profile (`resolve?domain={name}&post`), or a
+ * fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal.
  * The first matching pattern is used. The name of the profile is the value of the last placeholder, unless the pattern
  * ends with ` = ` and another template for the name.
  */
@@ -47,8 +48,8 @@ export interface Match {
   readonly others: readonly string[];
   /** Whether the platform may ignore the parameter with the name, because its letter case differs. */
   readonly isUncertain: boolean;
-  /** Whether more segments follow the matched segments. */
-  readonly hasMoreSegments: boolean;
+  /** Whether the link leads to something below the profile, because more segments follow the matched segments. */
+  readonly isBelow: boolean;
 }
 
 type Part = (segment: string, found: Map<string, string>) => boolean;
@@ -57,6 +58,8 @@ interface Link {
   readonly segments: readonly Part[];
   readonly inFragment: boolean;
   readonly parameter?: { readonly name: string; readonly part: Part };
+  /** The parameter that leads to something below the profile. */
+  readonly below?: string | undefined;
   readonly name: string;
 }
 
@@ -84,13 +87,15 @@ const parseLinkPattern = (text: string, { names, reserved = '' }: Site): Link =>
   const [path, query] = pattern.slice(inFragment ? 1 : 0).split('?') as [string, string?];
   const reservedSegments = new Set(reserved.split(' '));
   const segments = path.split('/').filter((segment) => segment !== '');
-  const [parameter, value] = query?.split('=') ?? [];
+  const [first, below] = query?.split('&') ?? [];
+  const [parameter, value] = first?.split('=') ?? [];
   const placeholder = PLACEHOLDER.exec(value ?? segments.at(-1)!)?.[0];
   return {
     segments: segments.map((segment) => parseSegmentPattern(segment, names, reservedSegments)),
     inFragment,
     ...(parameter !== undefined && {
       parameter: { name: parameter, part: parseSegmentPattern(value!, names, NO_NAMES) },
+      below,
     }),
     name: name === '' ? placeholder! : name,
   };
@@ -110,16 +115,17 @@ const matchLink = (link: Link, parts: LinkParts): Match | undefined => {
       name: nameOf(),
       others: NO_OTHERS,
       isUncertain: false,
-      hasMoreSegments: actual.length > link.segments.length,
+      isBelow: actual.length > link.segments.length,
     };
   const query = link.inFragment ? parts.fragmentQuery : parts.query;
+  if (link.below !== undefined && !query.has(link.below)) return undefined;
   const exact = query.getAll(parameter.name);
   const values = exact.length > 0 ? exact : valuesInAnyCase(query, parameter.name);
   const names = new Set(values.flatMap((value) => (parameter.part(value, found) ? [nameOf()] : [])));
   const [name, ...others] = names;
   return name === undefined
     ? undefined
-    : { name, others, isUncertain: exact.length === 0 || others.length > 0, hasMoreSegments: false };
+    : { name, others, isUncertain: exact.length === 0 || others.length > 0, isBelow: link.below !== undefined };
 };
 
 const valuesInAnyCase = (query: URLSearchParams, wanted: string): readonly string[] =>
