@@ -1,7 +1,9 @@
 import { type IncomingMessage, request } from 'node:http';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ExportRecordsHandler, MAX_ROWS } from '../../../src/records/export-records.js';
+import { RECORDS_CONTROLLERS } from '../../../src/records/records.controller.js';
 import { sharedApp } from '../../support/open-for-tests.js';
 import { eventually } from '../../support/eventually.js';
 import { projectToHead } from '../../support/projecting.js';
@@ -124,5 +126,20 @@ describe('A CSV export of records', () => {
     await eventually('the export is no longer in progress', async () => (await status('b', '?status=NONE')) === 200);
     await expect(text(unread)).rejects.toThrow('aborted');
     expect(unread.complete).toBe(false);
+  });
+
+  it('ends if the key was revoked before the response began, so that the next export can start', async () => {
+    const table = Readable.from(['a']);
+    const reply = { sent: false, header: () => reply, type: () => reply };
+    // Adding the token waits, and the revocation answers 401 meanwhile.
+    const tokens = { add: async () => void (reply.sent = true) };
+    const queries = { execute: async () => ({ result: table, asOf: 0, position: 0 }) };
+    const controller = new RECORDS_CONTROLLERS[0]!(queries, tokens) as { table(...args: unknown[]): Promise<Readable> };
+    expect((await controller.table('acme', {}, reply)).destroyed).toBe(true);
+    reply.sent = false;
+    tokens.add = async () => undefined;
+    const kept = Readable.from(['a']);
+    queries.execute = async () => ({ result: kept, asOf: 0, position: 0 });
+    expect((await controller.table('acme', {}, reply)).destroyed).toBe(false);
   });
 });
