@@ -149,6 +149,21 @@ export const CANCEL_BACKEND = statement(
   'select pg_cancel_backend($1) as "wasRunning"',
 );
 
+/** Ends the CSV exports that read a table. */
+export const END_EXPORTS = statement(
+  'rebuild-end-exports',
+  { table: 'text', application: 'text' },
+  { wasRunning: 'boolean' },
+  `
+    select pg_terminate_backend(pid) as "wasRunning" from pg_stat_activity
+    where application_name = $2 and datname = current_database() and usename = current_user
+      and exists (
+        select from pg_locks l join pg_class c on c.oid = l.relation
+        where l.pid = pg_stat_activity.pid and c.relnamespace = 'read'::regnamespace and c.relname = $1::text
+      )
+  `,
+);
+
 /** Makes the server end the statements of a transaction if the client is gone, where the platform can tell it. */
 export const END_WITH_CLIENT = statement(
   'rebuild-end-with-client',

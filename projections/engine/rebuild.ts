@@ -3,6 +3,7 @@ import { Backoff, pause } from '../../src/flow/time.js';
 import { limit } from '../../src/limits.js';
 import { readWithRetries } from '../../src/event-log/read-streams.js';
 import { inTransaction } from '../../src/postgres/transaction.js';
+import { EXPORT_APPLICATION_NAME } from '../../src/read-models/pools.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
@@ -10,6 +11,7 @@ import {
   ACCESS_OF_TABLE,
   CANCEL_BACKEND,
   CREATE_MISSING_INDEXES,
+  END_EXPORTS,
   END_WITH_CLIENT,
   livePosition,
   READ_BACKEND,
@@ -23,8 +25,13 @@ import { ApplyError } from './poison-events.js';
  */
 const LOCK_TIMEOUT_MS = 500;
 const MIN_BACKOFF_MS = 100;
-const MAX_BACKOFF_MS = 5_000;
-const MAX_ATTEMPTS = 60;
+const MAX_BACKOFF_MS = 30_000;
+/** The time for readers, such as a backup, to leave the tables of a projection. */
+const SWITCH_TIMEOUT_MS = limit('switch of a rebuild', 3_600_000, 'ms', 'process', 'the rebuild fails');
+/** The attempts that give way to CSV exports. The next ones end them, because exports of many clients never pause. */
+const PATIENT_ATTEMPTS = 5;
+/** How long an attempt waits until it ends exports: new readers wait behind it by then. */
+const END_EXPORTS_AFTER_MS = 100;
 /** The time for one index of a filled table, whose build sorts the whole table. */
 const INDEX_TIMEOUT_MS = limit('index of a rebuild', 6 * 3_600_000, 'ms', 'process', 'the rebuild fails');
 /** The pauses between attempts to rebuild an outdated projection, which may take hours. */
@@ -91,14 +98,20 @@ const rebuildOnce = (
     for (const target of targets) {
       await createMissingIndexes(source.pool, target, stop);
       const backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS);
+      const deadline = performance.now() + SWITCH_TIMEOUT_MS;
       let position = reached;
       for (let attempt = 1; ; attempt += 1) {
         position = await applyUpToLive(source, target, position, reportProgress);
         try {
-          position = await switchOver(source, target, { lockConnection, position, dropped });
+          const endsExports = attempt > PATIENT_ATTEMPTS;
+          position = await switchOver(source, target, { lockConnection, position, dropped, endsExports });
           break;
         } catch (error) {
-          if (attempt === MAX_ATTEMPTS || !LOCK_CONFLICTS.has((error as { code?: unknown }).code)) throw error;
+          if (!LOCK_CONFLICTS.has((error as { code?: unknown }).code)) throw error;
+          if (performance.now() > deadline)
+            throw new Error(`Another program reads the tables of "${target.projection.name}" all the time`, {
+              cause: error,
+            });
         }
         await pause(backoff.next(), stop);
         stop?.throwIfAborted();
@@ -152,13 +165,14 @@ interface Filled {
   readonly position: bigint;
   /** The parked events that had been dropped when the rebuild began. */
   readonly dropped: Dropped;
+  readonly endsExports: boolean;
 }
 
 /** @returns the position at which the tables were switched */
 const switchOver = async (
   source: Source,
   target: Target,
-  { lockConnection, position, dropped }: Filled,
+  { lockConnection, position, dropped, endsExports }: Filled,
 ): Promise<bigint> => {
   const { projection, schema } = target;
   const { name } = projection;
@@ -177,7 +191,8 @@ const switchOver = async (
     if ((await readDroppedOf(source)).get(name)?.size !== dropped.get(name)?.size) throw new DroppedMeanwhile();
     for (const table of projection.tables) {
       const access = await ACCESS_OF_TABLE.run(lockConnection, { table });
-      await lockConnection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
+      const replace = `drop table read."${table}"; alter table "${schema}"."${table}" set schema read`;
+      await whileEndingExports(endsExports ? source.pool : undefined, table, () => lockConnection.query(replace));
       for (const { command } of access) await lockConnection.query(command);
     }
     await live
@@ -192,6 +207,22 @@ const switchOver = async (
   } catch (error) {
     await lockConnection.query('rollback').catch(() => {});
     throw error;
+  }
+};
+
+/** @param pool undefined to leave exports alone */
+const whileEndingExports = async (
+  pool: Pool | undefined,
+  table: string,
+  run: () => Promise<unknown>,
+): Promise<void> => {
+  const end = (): void =>
+    void (pool && END_EXPORTS.run(pool, { table, application: EXPORT_APPLICATION_NAME }).catch(() => {}));
+  const timer = setTimeout(end, END_EXPORTS_AFTER_MS);
+  try {
+    await run();
+  } finally {
+    clearTimeout(timer);
   }
 };
 

@@ -69,6 +69,9 @@ const RECORDS: PoolOptions = {
 /** An export is aborted if its client reads nothing for this long. */
 export const EXPORT_READ_TIMEOUT_MS = limit('next part of a CSV export', 15_000, 'ms', 'request', 'connection reset');
 
+/** The `application_name` of the transaction of an export, which a rebuild ends if it waits for the table. */
+export const EXPORT_APPLICATION_NAME = 'threat-protection export';
+
 const EXPORTS: PoolOptions = {
   ...RECORDS,
   max: limit('database connections for exports', 4, 'connections', 'process', '503'),

@@ -9,7 +9,7 @@ import { checkBrand } from '../http/access/access.js';
 import { rangeAt } from '../http/parameters.js';
 import { DatabaseClock } from '../postgres/clock.js';
 import { asUnavailable } from '../postgres/transient-errors.js';
-import { ExportPool, EXPORT_READ_TIMEOUT_MS } from '../read-models/pools.js';
+import { ExportPool, EXPORT_APPLICATION_NAME, EXPORT_READ_TIMEOUT_MS } from '../read-models/pools.js';
 import { InitialBackfill, type Send, type ItemRow } from './record-queries.js';
 import { readPage } from './list-records.js';
 import type { RequestedSelection, Selection } from './selection.js';
@@ -104,7 +104,9 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
     const send: Send = async <Row extends QueryResultRow>(statement: QueryConfig) =>
       (await connection.query(statement)).rows as Row[];
     try {
-      await connection.query('begin transaction isolation level repeatable read, read only');
+      await connection.query(
+        `begin transaction isolation level repeatable read, read only; set local application_name = '${EXPORT_APPLICATION_NAME}'`,
+      );
       if (brand !== undefined) await checkBrand(connection, organization, brand);
       const after = [-selection.range.to, ''] as const;
       const counted = countUpTo(selection, { after, upTo: null, limit: this.maxRows + 1 });

@@ -1,3 +1,4 @@
+import type { PoolClient } from 'pg';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../../projections/asset-groups.js';
 import { assetStatuses } from '../../../projections/asset-statuses.js';
@@ -8,6 +9,7 @@ import { records } from '../../../projections/records/projection.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
 import { Backoff } from '../../../src/flow/time.js';
 import { createPool } from '../../../src/postgres/pool.js';
+import { EXPORT_APPLICATION_NAME } from '../../../src/read-models/pools.js';
 import { Unavailable } from '../../../src/errors.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { eventually } from '../../support/eventually.js';
@@ -149,6 +151,31 @@ describe('Read models of an earlier version', () => {
     expect(await keys()).toEqual(['LINKEDIN:old']);
     await run();
     expect(await keys()).toEqual(['LINKEDIN:in/evil']);
+  });
+});
+
+describe('A rebuild', () => {
+  const database = newDatabase();
+
+  it('ends a CSV export that holds its table, but no other reader', async () => {
+    const log = new InMemoryEventLog(recordedInOrder(history(new Random(1), 20)));
+    await projectToHead(log, database.pool, PROJECTIONS);
+    const read = async (name: string): Promise<PoolClient> => {
+      const reader = await database.pool.connect();
+      reader.on('error', () => undefined);
+      await reader.query(`begin; set local application_name = '${name}'; select from read.asset_statuses`);
+      return reader;
+    };
+    const [exporting, other] = [await read(EXPORT_APPLICATION_NAME), await read('backup')];
+    const running = rebuild({ pool: database.pool, log }, [assetStatuses]);
+    await eventually('the export is ended', async () => {
+      const named = `select from pg_stat_activity where application_name = $1`;
+      return (await database.pool.query(named, [EXPORT_APPLICATION_NAME])).rowCount === 0;
+    });
+    await other.query('rollback');
+    other.release();
+    await running;
+    exporting.release(true);
   });
 });
 

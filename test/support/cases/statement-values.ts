@@ -257,6 +257,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
     ...columns(b, id, number, 's', 1, 'T', '{}', '{}', '', 1, 'acme', 'k', true, 'c1', '{acme}'),
   ],
   'rebuild-cancel-backend': () => [0],
+  'rebuild-end-exports': () => ['facts', 'x'],
   'rebuild-end-with-client': () => [],
   'rebuild-read-backend': () => [],
   'rebuild-shadow-indexes': () => ['read_next_metrics', 'facts'],
