@@ -26,20 +26,16 @@ export const tally = (entries: readonly FactSource[], countFacts: CountFacts = f
   return facts;
 };
 
-/** The limits above which requests of the organizations with the most facts are held. */
-interface FactLimits {
-  /** The maximum number of facts of all organizations together. */
-  readonly backlog: number;
-  /** Requests of an organization with fewer facts are never held. */
-  readonly alwaysAdmitted: number;
-}
+/** The projector counts so many facts in a fifth of a second if the whole service and its senders share two cores. */
+const BACKLOG = limit('facts that wait to be counted', 1_500, 'facts', 'process', '429');
+const ALWAYS_ADMITTED = limit('facts that are always admitted', 500, 'facts', 'organization', 'as for the process');
+/** Facts per append: while the facts of one append are counted, those of the next are stored. */
+const MAX_FACTS_PER_APPEND = BACKLOG / 2;
 
 /** Counts facts by organization and in total. */
-export class FactCounts {
+class FactCounts {
   private readonly counts = new Map<string, number>();
   private sum = 0;
-
-  constructor(private readonly limits: FactLimits) {}
 
   add(facts: Facts): void {
     for (const [organization, n] of facts) {
@@ -61,12 +57,12 @@ export class FactCounts {
   isFullFor(facts: Facts): boolean {
     let wanted = 0;
     for (const n of facts.values()) wanted += n;
-    return this.sum > 0 && this.sum + wanted > this.limits.backlog;
+    return this.sum > 0 && this.sum + wanted > BACKLOG;
   }
 
   /** Whether most of these facts belong to organizations that already have at least their fair share of the backlog. */
   areMostlyFromHeavy(facts: Facts): boolean {
-    const fairShare = Math.max(this.limits.alwaysAdmitted, this.sum / this.counts.size);
+    const fairShare = Math.max(ALWAYS_ADMITTED, this.sum / this.counts.size);
     let [wanted, heavy] = [0, 0];
     for (const [organization, n] of facts) {
       wanted += n;
@@ -76,15 +72,6 @@ export class FactCounts {
   }
 }
 
-/**
- * The projector counts 2,000 facts in 50 to 100 ms if it has a core of its own, and in half a second if seven other
- * processes compete for two cores.
- */
-const BACKLOG = limit('facts that wait to be counted', 2_000, 'facts', 'process', '429');
-const ALWAYS_ADMITTED = limit('facts that are always admitted', 500, 'facts', 'organization', 'as for the process');
-const LIMITS = { backlog: BACKLOG, alwaysAdmitted: ALWAYS_ADMITTED };
-/** Maximum number of facts per append: as many as a batch of 1,000 typical events. */
-const MAX_FACTS_PER_APPEND = LIMITS.backlog;
 const POLL_INTERVAL_MS = 20;
 /** The timeout for reading the checkpoint. If the database does not respond, the append will fail. */
 const CHECKPOINT_TIMEOUT_MS = 300;
@@ -139,9 +126,9 @@ interface UncountedAppend {
 export class IngestBackpressure {
   private appends: UncountedAppend[] = [];
   /** The facts that are being stored, and the facts that are stored but not counted yet. */
-  private readonly admitted = new FactCounts(LIMITS);
+  private readonly admitted = new FactCounts();
   /** The facts that are stored and wait only for the projector. */
-  private readonly uncounted = new FactCounts(LIMITS);
+  private readonly uncounted = new FactCounts();
   private held = 0;
   private checkedAt = Number.NEGATIVE_INFINITY;
   private readonly readCountedOnce = singleFlight(() => this.readCounted());

@@ -52,7 +52,8 @@ export interface FeedPosition {
 
 /** The message for a malformed id. */
 export const MALFORMED_ID = 'lastEventId must be the id of an element of this feed';
-const FOREIGN_ID = 'lastEventId is from another log, or from before a restore; start again without lastEventId';
+const FOREIGN_ID =
+  'lastEventId is from another log, or from before a restore or the retry of a parked event; start again without lastEventId';
 const ERRORS = { malformed: () => new Invalid(MALFORMED_ID), foreign: () => new Gone(FOREIGN_ID) };
 
 /**

@@ -126,7 +126,8 @@ export class ReadObjects extends Query<AsOf<ObjectsPage>> {
   }
 }
 
-const FOREIGN = 'next is from another log, or from before a restore; start again without next';
+const FOREIGN =
+  'next is from another log, or from before a restore or the retry of a parked event; start again without next';
 
 /** Where a page begins: after an object, or after a date. The last text is the id of the event of that object. */
 type Start = readonly [date: number, position: number, parked: number, limit: number, wanted: string, event: string];
