@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requireEqual } from './equal.js';
-import type { Goal } from './goal.js';
-import { type StartFollowing, measureDelays, PER_SECOND } from './single-events.js';
+import { delayGoal, type StartFollowing } from './single-events.js';
 
 const followFeed: StartFollowing = async ({ url, key, count }) => {
   /** When the feed returned each event, by event id. */
@@ -33,17 +32,4 @@ const followFeed: StartFollowing = async ({ url, key, count }) => {
 };
 
 /** Measures the time from the acknowledgement of a single event to the response of a long poll of the feed. */
-export const ingestToFeed: Goal = {
-  name: 'G18a',
-  run: async (bench) => [
-    {
-      what: `acknowledgement to element in the feed, ${PER_SECOND} events a second, p99`,
-      against: '-',
-      unit: 'ms',
-      must: 150,
-      aim: 60,
-      more: false,
-      ...(await measureDelays(bench, 'G18a', followFeed)),
-    },
-  ],
-};
+export const ingestToFeed = delayGoal('G18a', 'element in the feed', 150, 60, followFeed);

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requireEqual } from './equal.js';
-import type { Goal } from './goal.js';
-import { type StartFollowing, measureDelays, PER_SECOND } from './single-events.js';
+import { delayGoal, type StartFollowing } from './single-events.js';
 
 /** Follows the counted threats of an organization through its metrics. */
 export const followMetrics: StartFollowing = async ({ url, key, count }) => {
@@ -31,17 +30,4 @@ export const followMetrics: StartFollowing = async ({ url, key, count }) => {
 };
 
 /** Measures the time from the acknowledgement of a single event to a response of the metrics that counts it. */
-export const ingestToMetrics: Goal = {
-  name: 'G8',
-  run: async (bench) => [
-    {
-      what: `acknowledgement to counted in metrics, ${PER_SECOND} events a second, p99`,
-      against: '-',
-      unit: 'ms',
-      must: 100,
-      aim: 30,
-      more: false,
-      ...(await measureDelays(bench, 'G8', followMetrics)),
-    },
-  ],
-};
+export const ingestToMetrics = delayGoal('G8', 'counted in metrics', 100, 30, followMetrics);

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { requireEqual } from './equal.js';
-import type { Goal } from './goal.js';
-import { type StartFollowing, measureDelays, PER_SECOND } from './single-events.js';
+import { delayGoal, type StartFollowing } from './single-events.js';
 
 /** Every tenth acknowledgement is followed by a read, which results in 50 reads per second. */
 const READ_EVERY = 10;
@@ -40,17 +39,4 @@ const readWithTokens: StartFollowing = async (reader) => {
 };
 
 /** Measures the response time of reads that send the `Consistency-Token` of an event acknowledged just before. */
-export const ingestToToken: Goal = {
-  name: 'G21',
-  run: async (bench) => [
-    {
-      what: `acknowledgement to response of a read with its token, ${PER_SECOND} events a second, p99`,
-      against: '-',
-      unit: 'ms',
-      must: 100,
-      aim: 40,
-      more: false,
-      ...(await measureDelays(bench, 'G21', readWithTokens)),
-    },
-  ],
-};
+export const ingestToToken = delayGoal('G21', 'response of a read with its token', 100, 40, readWithTokens);

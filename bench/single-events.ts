@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cloudEvent, sent } from '../test/support/upstream.js';
-import type { Bench, Line } from './goal.js';
+import type { Bench, Goal, Line } from './goal.js';
 import { post } from './post.js';
 import { issueKeys, startApi, startProjector } from './services.js';
 import { quantile, quartilesOf } from './statistics.js';
@@ -91,7 +91,7 @@ export type StartFollowing = (
  * Measures the delays between the acknowledgements of single events and their arrival at a client. Each window is a
  * series of events of one organization.
  */
-export const measureDelays = async (
+const measureDelays = async (
   bench: Bench,
   goal: string,
   follow: StartFollowing,
@@ -120,3 +120,19 @@ export const measureDelays = async (
   agent.destroy();
   return delays.measured;
 };
+
+/** Creates a goal that measures the p99 of the time from the acknowledgement of a single event to `what`, in ms. */
+export const delayGoal = (name: string, what: string, must: number, aim: number, follow: StartFollowing): Goal => ({
+  name,
+  run: async (bench) => [
+    {
+      what: `acknowledgement to ${what}, ${PER_SECOND} events a second, p99`,
+      against: '-',
+      unit: 'ms',
+      must,
+      aim,
+      more: false,
+      ...(await measureDelays(bench, name, follow)),
+    },
+  ],
+});

@@ -112,10 +112,9 @@ const FACT = {
 } as const;
 const FACTS = '$1::text[], $2::text[], $3::bigint[], $4::smallint[], $5::text[], $6::text[]';
 const KEY = 'organization, brand, at, measure, type, record';
-const isFact = (row: string, given: string): string =>
-  KEY.split(', ')
-    .map((column) => `${row}.${column} = ${given}.${column}`)
-    .join(' and ');
+const IS_FACT = KEY.split(', ')
+  .map((column) => `f.${column} = d.${column}`)
+  .join(' and ');
 
 /** Moves facts that no longer count to the former facts. Without `until`, the facts never counted, and are deleted. */
 export const END_FACTS = statement(
@@ -124,7 +123,7 @@ export const END_FACTS = statement(
   {},
   `
     with ended as (
-      delete from facts f using unnest(${FACTS}, $7::bigint[]) d (${KEY}, until) where ${isFact('f', 'd')}
+      delete from facts f using unnest(${FACTS}, $7::bigint[]) d (${KEY}, until) where ${IS_FACT}
       returning f.*, d.until
     )
     insert into former_facts (${KEY}, since, until, span)
@@ -158,5 +157,5 @@ export const DELETE_FORMER_FACTS = statement(
   `
     delete from former_facts f
     using unnest(${FACTS}, $7::bigint[], $8::bigint[], $9::smallint[]) d (${KEY}, since, until, span)
-    where f.span = d.span and f.since = d.since and ${isFact('f', 'd')}`,
+    where f.span = d.span and f.since = d.since and ${IS_FACT}`,
 );

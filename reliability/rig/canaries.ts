@@ -2,19 +2,14 @@ import type { Target } from './target.js';
 
 /**
  * Canary words. Each occurs only in the data of one organization. All have the same length.
- * @param prefix consists of lower-case letters
  */
 export class Canaries {
-  private readonly pattern: RegExp;
+  private readonly pattern = /canary\d{3}x/gi;
   /** The number of responses that contained the canary of the organization itself. */
   ownCount = 0;
 
-  constructor(private readonly prefix: string) {
-    this.pattern = new RegExp(`${prefix}\\d{3}x`, 'gi');
-  }
-
   canaryOf(organization: string): string {
-    return `${this.prefix}${organization.slice('tenant-'.length).padStart(3, '0')}x`;
+    return `canary${organization.slice('tenant-'.length).padStart(3, '0')}x`;
   }
 
   /** Returns a finding for each canary of another organization in a response. */

@@ -52,7 +52,3 @@ export const startEmbeddedService = async (context: RunContext, dataDir: string)
   await waitUntilKeysKnown(service.url, keys);
   return { service, log, keys, env };
 };
-
-/** Starts the service on a new database. */
-export const startOnNewDatabase = async (context: RunContext, options?: OpenOptions): Promise<RunningService> =>
-  startService(context, { DATABASE_URL: (await context.database()).url }, options);

@@ -137,8 +137,8 @@ const skipBlanks = (body: Buffer, from = beginOf(body)): number => {
   return at;
 };
 
-const notJson = (position?: number): Invalid =>
-  new Invalid(`The body is not JSON${position === undefined ? '' : `: unexpected character at byte ${position}`}`);
+const notJson = (position: number): Invalid =>
+  new Invalid(`The body is not JSON: unexpected character at byte ${position}`);
 
 /**
  * Returns the position after the closing quote of the string that begins before `from`. If the string is not closed,

@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { json, nullable, statement } from '../postgres/statement.js';
 import { MEASURE } from '../events/facts.js';
-import { COUNTED_RANGE, countValues, OTHER_MEASURES } from './count-sql.js';
+import { COUNTED_RANGE, countValues, MOMENT, MOMENT_COLUMNS, OTHER_MEASURES } from './count-sql.js';
 import type { Totals, ComparedMetrics, Comparison, ComparisonWindow } from './metrics.dto.js';
 import type { Range, RequestedRange } from '../http/parameters.js';
 import { NAMED_TYPES, toTotals } from './get-metrics.js';
@@ -85,16 +85,12 @@ export const COMPARISON = statement(
     earlierTo: 'bigint',
   },
   {
-    /** Everything acknowledged before this instant (ms) is counted. */
-    asOf: nullable('bigint'),
-    position: nullable('bigint'),
+    ...MOMENT_COLUMNS,
     current: nullable(json<Sums>()),
     earlier: nullable(json<Sums>()),
   },
   `
-    select
-      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
-      (select position from read.checkpoints where projection = 'metrics') as position,
+    select ${MOMENT},
       ${sums(3)} as current,
       ${sums(9)} as earlier`,
 );

@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { MEASURE } from '../events/facts.js';
 import { dayInSql, formatDay } from '../events/instant.js';
 import { json, nullable, type RowOf, statement } from '../postgres/statement.js';
-import { COUNTED_RANGE, MAX_DAYS, MAX_TYPES, countValues, TOO_MANY_COUNTS } from './count-sql.js';
+import { COUNTED_RANGE, MAX_DAYS, MAX_TYPES, countValues, MOMENT_COLUMNS, TOO_MANY_COUNTS } from './count-sql.js';
 import { Unavailable, Unprocessable } from '../errors.js';
 import type { RequestedRange } from '../http/parameters.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
@@ -35,9 +35,7 @@ export const FALSE_POSITIVES = statement(
   'metrics-false-positives',
   RANGE,
   {
-    /** Everything acknowledged before this instant (ms) is counted. */
-    asOf: nullable('bigint'),
-    position: nullable('bigint'),
+    ...MOMENT_COLUMNS,
     /** The version of the projection that has written the counted threats. */
     version: nullable('integer'),
     /** Counts of a type, for which the day is null, and of a day, for which the type is null. */

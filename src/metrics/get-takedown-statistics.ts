@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { type Connection, json, nullable, type RowOf, statement } from '../postgres/statement.js';
 import { MEASURE } from '../events/facts.js';
 import { OUTCOME } from '../read-models/tables/records.js';
-import { COUNTED_RANGE, countValues, MAX_TYPES, TOO_MANY } from './count-sql.js';
+import { COUNTED_RANGE, countValues, MOMENT_COLUMNS, MAX_TYPES, TOO_MANY } from './count-sql.js';
 import type { Range, RequestedRange } from '../http/parameters.js';
 import { Unprocessable } from '../errors.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
@@ -19,9 +19,7 @@ const { completed, canceled, retracted } = OUTCOME;
 type Times = readonly [median: number, p90: number, p99: number, longest: number] | null;
 
 const COLUMNS = {
-  /** Everything acknowledged before this instant (ms) is counted. */
-  asOf: nullable('bigint'),
-  position: nullable('bigint'),
+  ...MOMENT_COLUMNS,
   /** Filed and completed takedowns; null if there are no such takedowns. */
   measures: nullable(json<readonly (readonly [measure: number, n: number])[]>()),
   /** Canceled and retracted takedowns; null if there are no such takedowns. */

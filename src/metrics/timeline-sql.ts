@@ -1,6 +1,15 @@
 import { type Connection, json, nullable, type RowOf, statement } from '../postgres/statement.js';
 import { dayInSql, dayOf } from '../events/instant.js';
-import { COUNTED_RANGE, countValues, type FactCounts, factsBetween, OTHER_MEASURES, TOO_MANY } from './count-sql.js';
+import {
+  COUNTED_RANGE,
+  countValues,
+  MOMENT,
+  MOMENT_COLUMNS,
+  type FactCounts,
+  factsBetween,
+  OTHER_MEASURES,
+  TOO_MANY,
+} from './count-sql.js';
 import type { Range } from '../http/parameters.js';
 import { limit } from '../limits.js';
 
@@ -58,9 +67,7 @@ const PARAMETERS = {
 } as const;
 
 const COLUMNS = {
-  /** Everything acknowledged before this instant (ms) is counted. */
-  asOf: nullable('bigint'),
-  position: nullable('bigint'),
+  ...MOMENT_COLUMNS,
   /** The time of the last fact in the range, in ms. */
   lastAt: nullable('bigint'),
   /** The day on which each interval begins. */
@@ -99,9 +106,7 @@ const timeline = (name: string, isByDay: boolean) =>
         limit ${MAX_POINTS + 1}
       ) intervals
     )
-    select
-      (select as_of from read.checkpoints where projection = 'metrics') as "asOf",
-      (select position from read.checkpoints where projection = 'metrics') as position,
+    select ${MOMENT},
       (select last_at from known) as "lastAt",
       (select starts from starts) as starts,
       (select json_agg(json_build_array(measure, points, counts)) from (

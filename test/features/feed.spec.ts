@@ -34,7 +34,8 @@ const gone = {
   status: 410,
   body: {
     code: 'GONE',
-    message: 'lastEventId is from another log, or from before a restore or the retry of a parked event; start again without lastEventId',
+    message:
+      'lastEventId is from another log, or from before a restore or the retry of a parked event; start again without lastEventId',
   },
 };
 

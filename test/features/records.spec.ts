@@ -276,7 +276,8 @@ describe('The feed', () => {
         status: 410,
         body: {
           code: 'GONE',
-          message: 'lastEventId is from another log, or from before a restore or the retry of a parked event; start again without lastEventId',
+          message:
+            'lastEventId is from another log, or from before a restore or the retry of a parked event; start again without lastEventId',
         },
       });
   });

@@ -18,7 +18,7 @@ const AT = '2026-03-01T00:00:00Z';
 const ENTRIES = 20;
 /** Changes per entry. */
 const CHANGES = 5;
-const canary = (organization: string): string => new Canaries('canary').canaryOf(organization);
+const canary = (organization: string): string => new Canaries().canaryOf(organization);
 /** A canary of an organization that does not exist. */
 const NOBODYS = canary('tenant-999');
 
@@ -229,7 +229,7 @@ const attackTenants = async (target: Target, { pairs }: Scale): Promise<Outcome>
   const objectIds = new Map<string, string>();
   for (const organization of TENANTS)
     objectIds.set(organization, (await objectsOf(organization)).body.objects?.[0].id ?? NO_OBJECT);
-  const canaries = new Canaries('canary');
+  const canaries = new Canaries();
   await runConcurrently(8, pairs, async () => {
     const [requester, index] = [random.pick(TENANTS), random.int(TENANTS.length)];
     const other = TENANTS[index]!;

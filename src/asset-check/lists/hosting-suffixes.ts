@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { getPublicSuffix, parse } from 'tldts';
-import { parseLocation } from '../../assets/location.js';
+import { MAX_NAME_LENGTH, parseLocation } from '../../assets/location.js';
 
 const SHIPPED = new URL('./hosting-suffixes.txt', import.meta.url);
 const OPTIONS = { allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false };
@@ -34,8 +34,7 @@ export const readSuffix = (text: string): string | undefined => {
   return wild ? `*.${location.host}` : location.host;
 };
 
-/** Maximum length of a DNS name. Only the last labels of a longer host are used. */
-const MAX_NAME_LENGTH = 253;
+/** Only the last labels of a host that is too long for a DNS name are used. */
 const lastLabelsOf = (host: string): string =>
   host.length <= MAX_NAME_LENGTH ? host : host.slice(host.indexOf('.', host.length - MAX_NAME_LENGTH - 1) + 1);
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { MAX_NAME_LENGTH } from '../../assets/location.js';
 import { parentPages } from '../../assets/location-asset.js';
 import { assetKey } from '../../assets/asset-key.js';
 import { urlKey, type ParsedContent } from '../../assets/asset.js';
@@ -20,7 +21,6 @@ const MAX_BACK_OFF_MS = 2_000;
  * again.
  */
 const TOO_MANY_STATUSES_PAUSE_MS = 60_000;
-const MAX_NAME_LENGTH = 253;
 const NO_KEYS: readonly string[] = [];
 
 type Row = RowOf<typeof STATUS_CHANGES>;
