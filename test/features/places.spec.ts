@@ -14,7 +14,7 @@ import { exportOrganization, writeAtomically } from '../../src/event-log/transfe
 import { importOrganization } from '../../src/event-log/transfer/import-organization.js';
 import { LISTED_KIND, numbersOf } from '../../src/events/listed-items.js';
 import { createReadModels } from '../../src/read-models/tables.js';
-import { eventMark, FeedIds } from '../../src/records/feed/feed-elements.js';
+import { eventMark, FeedIds } from '../../src/records/feed/feed-ids.js';
 import { ReadFeed } from '../../src/records/feed/read-feed.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { eventually } from '../support/eventually.js';

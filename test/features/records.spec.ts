@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { TooManyRequests } from '../../src/errors.js';
 import { UnreadResponses } from '../../src/http/responses/unread-responses.js';
-import { FeedIds } from '../../src/records/feed/feed-elements.js';
+import { FeedIds } from '../../src/records/feed/feed-ids.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';

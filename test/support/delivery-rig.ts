@@ -15,7 +15,7 @@ import { Lease } from '../../src/read-models/lease.js';
 import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
 import { createRecordsPool, createWatchPool } from '../../src/read-models/pools.js';
 import { WEBHOOKS_LANE } from '../../src/webhooks/progress-sql.js';
-import { FeedIds } from '../../src/records/feed/feed-elements.js';
+import { FeedIds } from '../../src/records/feed/feed-ids.js';
 import { WaitingRequests } from '../../src/flow/concurrency-limit.js';
 import { Checkpoints } from '../../src/read-models/checkpoints.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';

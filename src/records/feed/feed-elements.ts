@@ -1,10 +1,10 @@
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
-import { kindOf, LISTED_KIND, numbersOf } from '../../events/listed-items.js';
-import { Gone, Invalid } from '../../errors.js';
-import { BLOCK_BYTES, SealedBlocks } from '../../http/sealed-blocks.js';
+import { kindOf, numbersOf } from '../../events/listed-items.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { limit } from '../../limits.js';
+import { eventMark, type FeedPosition } from './feed-ids.js';
+import { PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from './parked-marks.js';
 
 export interface ElementRow {
   readonly position: number;
@@ -33,74 +33,6 @@ export const elementJson = (elementId: string, { kind, id, storedAt, item }: Ele
   return `{${attributes},"datacontenttype":"application/json","data":${item}}`;
 };
 
-/** A position in the feed. */
-export interface FeedPosition {
-  /** Position in the log. */
-  readonly position: number;
-  /**
-   * The first 8 hexadecimal digits of the id of the event at the position. After a restore, another event with other
-   * digits is at the position.
-   */
-  readonly event: string;
-  /**
-   * A checksum of the parked events of the organization up to the position. If an operator retries a parked event, the
-   * change appears in the feed at the position of that event, which the client may have passed already. The changed
-   * checksum reveals this.
-   */
-  readonly parked: number;
-}
-
-/** The message for a malformed id. */
-export const MALFORMED_ID = 'lastEventId must be the id of an element of this feed';
-const FOREIGN_ID =
-  'lastEventId is from another log, or from before a restore or the retry of a parked event; start again without lastEventId';
-const ERRORS = { malformed: () => new Invalid(MALFORMED_ID), foreign: () => new Gone(FOREIGN_ID) };
-
-/**
- * The ids of a feed's elements. Each id is one encrypted block that only instances of this service can read, so that
- * clients do not depend on its content, and do not learn how many events other organizations have.
- */
-export class FeedIds {
-  private readonly blocks: SealedBlocks;
-
-  constructor(logId: string) {
-    this.blocks = new SealedBlocks(`feed of ${logId}`);
-  }
-
-  /** Creates the ids of many positions in one call, which costs little more than a single id. */
-  write(places: readonly FeedPosition[]): string[] {
-    const plain = Buffer.alloc(places.length * BLOCK_BYTES);
-    for (const [index, { position, event, parked }] of places.entries()) {
-      plain.writeBigInt64BE(BigInt(position), index * BLOCK_BYTES);
-      plain.write(event, index * BLOCK_BYTES + 8, 'hex');
-      plain.writeInt32BE(parked, index * BLOCK_BYTES + 12);
-    }
-    return this.blocks.seal(plain);
-  }
-
-  /**
-   * @throws Invalid if the id is malformed
-   * @throws Gone if the id is from another log
-   */
-  read(id: string): FeedPosition {
-    const plain = this.blocks.open(id, ERRORS);
-    const position = plain.readBigInt64BE(0);
-    // Authenticates the id: a foreign block does not decrypt to a valid position.
-    if (position < 0n || position > BigInt(Number.MAX_SAFE_INTEGER)) throw ERRORS.foreign();
-    return { position: Number(position), event: plain.toString('hex', 8, 12), parked: plain.readInt32BE(12) };
-  }
-}
-
-export const eventMark = (eventId: string): string => eventId.slice(0, 8);
-
-/**
- * @throws Gone if the log no longer has the event of the id, or if a parked event before the position of the id has
- *   been applied in the meantime
- */
-export const requireUnchanged = (isUnchanged: boolean): void => {
-  if (!isUnchanged) throw ERRORS.foreign();
-};
-
 /** Maximum size of a response, as JSON. The first element is included even if it exceeds this size. */
 const MAX_RESPONSE_BYTES = limit('feed page as JSON', 4 * 1024 * 1024, 'bytes', 'request', 'the page is shorter');
 /**
@@ -118,58 +50,6 @@ const MAX_PARKED = 1_000;
  * The event at the position of a listed record. `moved_by` is outdated if a projector of version 2.1 has changed the row.
  */
 export const EVENT_AT_POSITION = 'case when moved_to = position then moved_by else event_id end';
-
-/**
- * Maximum number of checksums that `hasSameParked` combines. Each doubles the probability, once in 2^32, that the retry of
- * a parked event is not noticed. If an organization gains verdicts from more such entries, ids may answer 410 too early.
- */
-const MAX_BY_VERDICT = 8;
-
-/** The condition of the index `parked_events_of_entries`. */
-const OF_ENTRY = `type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')`;
-/** Whether the organization has a verdict from the entry of a parked event `p`. */
-const HAS_VERDICT = `(
-                select r.id from read.listed_records r
-                where r.organization = $1 and r.kind = ${LISTED_KIND.verdict} and r.id = p.change_id
-                order by r.organization, r.kind, r.id limit 1
-              ) is not null`;
-/**
- * Selects the parked events that would change the feed of the organization if they were applied. An event about an
- * entry of the asset status history concerns the organizations that the event names, and the organizations with a
- * verdict from that entry, which the event may remove. The redaction of an entry concerns only the organizations with a
- * verdict from the entry, which `by_verdict` names. If the organizations of an event about an entry are unknown, the event
- * concerns every organization. The `order by` clauses make PostgreSQL use the indexes that begin with the compared
- * columns.
- */
-export const parkedWhere = (condition: string): string => `
-          (
-            select position, event_id, null as by_verdict from read.parked_events
-            where organization = $1 and projection = 'records' and not (${OF_ENTRY}) and ${condition}
-            order by organization, position
-          ) union all (
-            select position, event_id,
-              case when organizations is not null and not $1 = any(organizations) then change_id end as by_verdict
-            from read.parked_events p
-            where projection = 'records' and ${OF_ENTRY} and ${condition}
-              and (organizations is null or $1 = any(organizations) or ${HAS_VERDICT})
-            order by projection, position
-          ) union all (
-            select position, event_id, change_id as by_verdict from read.parked_events p
-            where organization is null and projection = 'records' and type = 'ContentRedacted' and ${condition}
-              and ${HAS_VERDICT}
-            order by organization, position
-          )`;
-
-/** What is known of the parked events up to a position that a reader was given. */
-export interface ParkedMarks {
-  /** The checksum of the organization's parked events up to the requested position. */
-  readonly parkedBefore: number;
-  /**
-   * For each entry, the checksum of its parked events up to the requested position that concern the organization only
-   * since it has a verdict from the entry; at most `MAX_BY_VERDICT`, those with the latest events.
-   */
-  readonly parkedByVerdict: readonly number[] | null;
-}
 
 /** The state of the read models, and of the organization's parked events, at the moment of a page. */
 interface PageMoment extends ParkedMarks {
@@ -220,21 +100,6 @@ export const pageOf = ([row]: readonly PageRow[]): FeedPage => {
   const { moment, elements, isCut } = row!;
   return { ...moment, elements: elements?.split('\n').map(parseElement) ?? [], isCut };
 };
-
-/** Selects the parked events up to a position, as `passed`, from which `PARKED_MARKS` are made. */
-export const passedUpTo = (position: string): string => `
-      select uuid_hash(event_id) as hash, position, by_verdict from (${parkedWhere(`position <= ${position}`)}
-      ) parked
-    `;
-
-/** The fields of `ParkedMarks`, in SQL. */
-export const PARKED_MARKS = `'parkedBefore', (select coalesce(bit_xor(hash), 0) from passed),
-      'parkedByVerdict', (
-        select json_agg(mark) from (
-          select bit_xor(hash) as mark from passed where by_verdict is not null
-          group by by_verdict order by max(position) desc limit ${MAX_BY_VERDICT}
-        ) entries
-      )`;
 
 /**
  * Creates the statement that reads the next elements of an organization's feed. The statement merges one index range
@@ -317,25 +182,6 @@ export const READY_REQUESTS = statement(
       ) as news
     from read.checkpoints c where c.projection = 'records'`,
 );
-
-/**
- * Whether no parked event of a position has been applied since the position was given to a reader. Events that did not
- * concern the organization at that time, because it had no verdict from their entry, may be missing from the checksum:
- * the verdict is after the position, and so is what they change.
- * @param page read after the position
- * @param mark the checksum of the position
- */
-export const hasSameParked = ({ parkedBefore, parkedByVerdict }: ParkedMarks, mark: number): boolean => {
-  // Whether the difference is the XOR of some of the checksums is decided by elimination of their leading bits.
-  const leading: number[] = [];
-  const reduced = (value: number): number =>
-    leading.reduce((rest, checksum) => Math.min(rest, (rest ^ checksum) >>> 0), value >>> 0);
-  for (const checksum of parkedByVerdict ?? []) {
-    const rest = reduced(checksum);
-    if (rest !== 0) leading.push(rest);
-  }
-  return reduced(mark ^ parkedBefore) === 0;
-};
 
 /** An element, and its position in the feed. */
 export type PlacedElement = FeedPosition & { readonly row: ElementRow };

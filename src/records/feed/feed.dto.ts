@@ -2,7 +2,7 @@ import { ApiProperty } from '@nestjs/swagger';
 import { IsOptional, Matches } from 'class-validator';
 import { IsOpaqueText, IsLimit } from '../../http/parameters.js';
 import { KIND_NAMES } from '../../events/listed-items.js';
-import { MALFORMED_ID } from './feed-elements.js';
+import { MALFORMED_ID } from './feed-ids.js';
 import { limit } from '../../limits.js';
 
 export const MAX_ELEMENTS = limit('page of the feed', 1_000, 'elements', 'request', '400');

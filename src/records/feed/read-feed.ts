@@ -5,10 +5,6 @@ import { TooOld } from '../../read-models/replicas.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import {
   elementJson,
-  FeedIds,
-  hasSameParked,
-  type FeedPosition,
-  requireUnchanged,
   type PlacedElement,
   placedElements,
   type FeedPage,
@@ -16,6 +12,8 @@ import {
   pageOf,
   type PageRow,
 } from './feed-elements.js';
+import { FeedIds, type FeedPosition, requireUnchanged } from './feed-ids.js';
+import { hasSameParked } from './parked-marks.js';
 import { FeedWatch } from './feed-watch.js';
 
 /** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */

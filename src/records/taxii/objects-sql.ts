@@ -1,6 +1,7 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { FIRST_VERSION_WITH_OBJECTS } from '../../read-models/checkpoints.js';
-import { EVENT_AT_POSITION, PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from '../feed/feed-elements.js';
+import { EVENT_AT_POSITION } from '../feed/feed-elements.js';
+import { PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from '../feed/parked-marks.js';
 import type { ObjectRow } from './objects.js';
 import { limit } from '../../limits.js';
 

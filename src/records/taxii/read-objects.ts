@@ -8,7 +8,7 @@ import { notReached } from '../../http/consistency.js';
 import { PageCursors } from '../../http/responses/page-cursor.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { TooOld } from '../../read-models/replicas.js';
-import { hasSameParked } from '../feed/feed-elements.js';
+import { hasSameParked } from '../feed/parked-marks.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { COLLECTIONS, OBJECT_TYPE, type ObjectRow } from './objects.js';
 import { NEXT_OBJECTS, type PageRow, parseObject } from './objects-sql.js';

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { Semaphore } from '../../flow/concurrency-limit.js';
 import type { FailureReport } from '../../flow/background.js';
 import type { EventLog } from '../../event-log/event-log.js';
-import type { FeedIds } from '../../records/feed/feed-elements.js';
+import type { FeedIds } from '../../records/feed/feed-ids.js';
 import type { FeedWatch } from '../../records/feed/feed-watch.js';
 import type { WebhookCommands } from '../webhook-commands.js';
 import type { MasterKeys } from '../secrets.js';

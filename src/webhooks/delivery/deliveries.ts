@@ -17,7 +17,7 @@ import {
   REWIND_TO_END,
   TEST_TTL_MS,
 } from '../progress-sql.js';
-import { FeedIds } from '../../records/feed/feed-elements.js';
+import { FeedIds } from '../../records/feed/feed-ids.js';
 import { FeedWatch } from '../../records/feed/feed-watch.js';
 import { NetworkPolicy, Destinations } from '../../egress.js';
 import { DeliveryLog, ProgressWriter, LeaseLost } from './progress.js';

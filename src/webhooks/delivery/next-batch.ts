@@ -5,13 +5,13 @@ import { json, nullable, statement } from '../../postgres/statement.js';
 import {
   elementJson,
   type ElementRow,
-  type FeedIds,
-  hasSameParked,
   type PlacedElement,
   placedElements,
   NEXT_ELEMENTS,
   pageOf,
 } from '../../records/feed/feed-elements.js';
+import type { FeedIds } from '../../records/feed/feed-ids.js';
+import { hasSameParked } from '../../records/feed/parked-marks.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/listed-items.js';
 import { limit } from '../../limits.js';
 

@@ -6,7 +6,7 @@ import { Gone } from '../../../src/errors.js';
 import type { RecordsPool } from '../../../src/read-models/pools.js';
 import { Replicas } from '../../../src/read-models/replicas.js';
 import { BLOCK_BYTES, SealedBlocks } from '../../../src/http/sealed-blocks.js';
-import { FeedIds } from '../../../src/records/feed/feed-elements.js';
+import { FeedIds } from '../../../src/records/feed/feed-ids.js';
 import type { FeedWatch } from '../../../src/records/feed/feed-watch.js';
 import { ReadFeed, ReadFeedHandler } from '../../../src/records/feed/read-feed.js';
 import { type InitialBackfill, RecordQueries } from '../../../src/records/record-queries.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { FeedIds } from '../../../src/records/feed/feed-elements.js';
+import { FeedIds } from '../../../src/records/feed/feed-ids.js';
 import { answers, ListServer } from '../../support/list-server.js';
 import { delivered, history } from '../../support/histories.js';
 import { sharedApp, sharedProjecting } from '../../support/open-for-tests.js';

@@ -7,7 +7,7 @@ import { newEvent } from '../../../src/event-log/new-event.js';
 import { webhooksStream } from '../../../src/events/streams.js';
 import { Destinations, NetworkPolicy } from '../../../src/egress.js';
 import { Lease } from '../../../src/read-models/lease.js';
-import { FeedIds } from '../../../src/records/feed/feed-elements.js';
+import { FeedIds } from '../../../src/records/feed/feed-ids.js';
 import { WEBHOOKS_LANE } from '../../../src/webhooks/progress-sql.js';
 import { DeliveryLog, ProgressWriter } from '../../../src/webhooks/delivery/progress.js';
 import { EndpointDelivery } from '../../../src/webhooks/delivery/endpoint-delivery.js';

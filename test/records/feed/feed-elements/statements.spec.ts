@@ -3,7 +3,8 @@ import { listParked, type Parked, retryParked } from '../../../../projections/en
 import type { Projection } from '../../../../projections/engine/projection.js';
 import { records } from '../../../../projections/records/projection.js';
 import type { EventLog } from '../../../../src/event-log/event-log.js';
-import { type FeedPage, hasSameParked, NEXT_ELEMENTS, pageOf } from '../../../../src/records/feed/feed-elements.js';
+import { type FeedPage, NEXT_ELEMENTS, pageOf } from '../../../../src/records/feed/feed-elements.js';
+import { hasSameParked } from '../../../../src/records/feed/parked-marks.js';
 import { delivered, history, ORGANIZATIONS } from '../../../support/histories.js';
 import { newDatabase, newLogs } from '../../../support/open-for-tests.js';
 import { projectToHead } from '../../../support/projecting.js';
