@@ -19,8 +19,6 @@ import {
 } from '../http/responses/send-snapshot.js';
 import { CompareMetrics } from './compare-metrics.js';
 import {
-  Comparison,
-  ComparisonRequest,
   FalsePositives,
   FalsePositivesRequest,
   Metrics,
@@ -30,6 +28,7 @@ import {
   Timeline,
   TimelineRequest,
 } from './metrics.dto.js';
+import { Comparison, ComparisonRequest } from './comparison.dto.js';
 import { MAX_DAYS, MAX_TYPES } from './count-sql.js';
 import { GetFalsePositives } from './get-false-positives.js';
 import { GetMetrics } from './get-metrics.js';

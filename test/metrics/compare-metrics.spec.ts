@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Invalid } from '../../src/errors.js';
 import { EARLIEST, LATEST, MS_PER_DAY } from '../../src/events/instant.js';
 import { earlierRange } from '../../src/metrics/compare-metrics.js';
-import type { ComparisonWindow } from '../../src/metrics/metrics.dto.js';
+import type { ComparisonWindow } from '../../src/metrics/comparison.dto.js';
 
 const at = (text: string): number => Date.parse(text);
 const earlier = (from: string, to: string, comparison: ComparisonWindow): string[] => {

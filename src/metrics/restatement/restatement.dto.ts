@@ -2,7 +2,8 @@ import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { IsDefined, IsString } from 'class-validator';
 import { IsGivenOnce, IsLimit, IsOpaqueText } from '../../http/parameters.js';
 import { INVALID_CURSOR } from '../../http/responses/page-cursor.js';
-import { ApiDifference, Differences, Metrics, MetricsRequest, type Totals } from '../metrics.dto.js';
+import { Metrics, MetricsRequest, type Totals } from '../metrics.dto.js';
+import { ApiDifference, Differences } from '../comparison.dto.js';
 
 export class RestatementRequest extends MetricsRequest {
   /**
