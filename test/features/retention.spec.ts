@@ -2,7 +2,8 @@ import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { LOCK_EVENTS } from '../../src/event-log/postgres/rewriting.js';
+import { applyRetention } from '../../src/cli/redacting/retention.js';
+import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/rewriting.js';
 import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures.js';
 import { eventually } from '../support/eventually.js';
 import { sized } from '../support/full-size.js';
@@ -338,6 +339,47 @@ describe('retention apply', () => {
       ).toEqual([]);
     }
     expect(await differences()).toEqual([]);
+  });
+
+  it('redacts a record once if its states are found in several rounds', async () => {
+    const round = 50;
+    const state = (days: number): Sent =>
+      sent('TakedownStatusChanged', {
+        ...EXAMPLES.TakedownStatusChanged,
+        organization: 'acme',
+        takedownId: 'k-rounds',
+        brand: 'wallet',
+        asset: url('rounds.example'),
+        createdAt: daysAgo(1_000),
+        updatedAt: daysAgo(days),
+      });
+    const between = (days: number): Sent[] =>
+      Array.from({ length: round }, (_, n) => sentReport(`r-rounds-${days}-${n}`, { organization: 'acme' }));
+    expect((await apply()).code).toBe(0);
+    for (const days of [900, 850, 800]) await app.log.appendAll([state(days), ...between(days)].map(stored));
+    await projecting.reached();
+    let { id: last } = (await get('acme', 'organization/feed?limit=1000')).at(-1);
+    const received: string[] = [];
+    const follow = async (): Promise<void> => {
+      for (const element of await get('acme', `organization/feed?lastEventId=${last}`)) {
+        last = element.id;
+        received.push(JSON.stringify(element));
+      }
+    };
+    const rewrite = REWRITE_CONTENTS.run.bind(REWRITE_CONTENTS);
+    const rounds = jest.spyOn(REWRITE_CONTENTS, 'run').mockImplementation(async (...values) => {
+      await follow();
+      return rewrite(...values);
+    });
+    await applyRetention(app, 730 * 86_400_000, 'operator', { positionsPerRound: round });
+    expect(rounds.mock.calls.length).toBe(3);
+    rounds.mockRestore();
+    await projecting.reached();
+    await follow();
+    expect(await linesWith('rounds.example')).toEqual([]);
+    const redactions = (await eventLines()).filter((line) => line.includes('ContentRedacted'));
+    expect(redactions.filter((line) => line.includes('k-rounds'))).toHaveLength(1);
+    expect(received.filter((element) => element.includes('k-rounds'))).toHaveLength(1);
   });
 
   it('keeps the content of a record whose younger state has not been applied yet', async () => {

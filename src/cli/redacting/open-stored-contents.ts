@@ -34,7 +34,10 @@ const BATCH = 500;
 export class ContentsInPostgres implements StoredContents {
   readonly nodes = [];
 
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly positionsPerRound: number = POSITIONS_PER_ROUND,
+  ) {}
 
   about(...[hashes, end, onSearched]: Parameters<StoredContents['about']>) {
     const keyVersion = String(KEY_VERSION);
@@ -73,12 +76,12 @@ export class ContentsInPostgres implements StoredContents {
     find: (connection: PoolClient, from: number, to: number) => Promise<Row[]>,
     onSearched: (position: number) => void,
   ): AsyncGenerator<readonly Row[]> {
-    for (let from = 0; from < end; from += POSITIONS_PER_ROUND) {
+    for (let from = 0; from < end; from += this.positionsPerRound) {
       const found: Row[] = [];
       const search = async (connection: PoolClient, first: number, next: number): Promise<void> => {
         found.push(...(await find(connection, first, next)));
       };
-      await forEachBatch(this.pool, { from, to: Math.min(from + POSITIONS_PER_ROUND, end) }, search, onSearched);
+      await forEachBatch(this.pool, { from, to: Math.min(from + this.positionsPerRound, end) }, search, onSearched);
       yield found;
     }
   }
@@ -229,5 +232,7 @@ const redactStream = (events: readonly RecordedEvent[], ids: ReadonlySet<string>
   });
 };
 
-export const openStoredContents = ({ pool, log }: Session): StoredContents =>
-  log.redactor === undefined ? new ContentsInPostgres(pool) : new ContentsInStore(pool, log.redactor);
+export const openStoredContents = ({ pool, log }: Session, positionsPerRound?: number): StoredContents =>
+  log.redactor === undefined
+    ? new ContentsInPostgres(pool, positionsPerRound)
+    : new ContentsInStore(pool, log.redactor);

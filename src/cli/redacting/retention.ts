@@ -30,11 +30,15 @@ export interface RetentionOptions {
   /** True if the expired events are only counted. */
   readonly dryRun?: boolean;
   readonly onProgress?: (positions: number, fraction: number) => void;
+  /** Specs search in smaller rounds. */
+  readonly positionsPerRound?: number;
 }
 
 interface ExpiredEvent extends FoundEvent {
   /** The version of the newest state of the record. */
   readonly version: number;
+  /** The id of the event of this state. */
+  readonly newestId: string;
 }
 
 /** A deleted entry has no instant in the tables, so the instant of the event decides. */
@@ -47,8 +51,8 @@ const expiredOf = (outdated: readonly OutdatedContent[], cutoff: number): Expire
   outdated.flatMap((event) => {
     const hash = hashOfStored(event);
     if (hash === undefined || !isExpired(event, cutoff)) return [];
-    const { position, eventId, stream, type, data, version } = event;
-    return { position, eventId, stream, type, version, record: recordOfAsset(type, data, hash) };
+    const { position, eventId, stream, type, data, version, newestId } = event;
+    return { position, eventId, stream, type, version, newestId, record: recordOfAsset(type, data, hash) };
   });
 
 /**
@@ -62,7 +66,7 @@ export const applyRetention = async (
   session: Session,
   ageMs: number,
   operator: string,
-  { dryRun = false, onProgress = () => {} }: RetentionOptions = {},
+  { dryRun = false, onProgress = () => {}, positionsPerRound }: RetentionOptions = {},
 ): Promise<Retention> => {
   const { pool, log } = session;
   const cutoff = (await databaseTime(pool)) - ageMs;
@@ -70,13 +74,13 @@ export const applyRetention = async (
   // A newer state that is stored but not applied yet keeps the content of its record.
   if (!dryRun) await awaitProjections(session, end - 1);
   const events: Record<string, number> = {};
-  const contents = openStoredContents(session);
+  const contents = openStoredContents(session, positionsPerRound);
   const onSearched = (position: number): void => onProgress(position, position / end);
   for await (const outdated of contents.outdated(2 * cutoff, end, onSearched)) {
     const expired = expiredOf(outdated, cutoff);
     for (const [type, count] of Object.entries(countByType(expired))) events[type] = (events[type] ?? 0) + count;
     if (!dryRun && expired.length > 0)
-      await redactEvents(session, contents, expired, operator, ({ version, eventId }) => `${version} ${eventId}`);
+      await redactEvents(session, contents, expired, operator, ({ version, newestId }) => `${version} ${newestId}`);
   }
   // Also if an earlier call has redacted everything, and ended before the statistics were renewed.
   if (!dryRun) await renewStatistics(pool);

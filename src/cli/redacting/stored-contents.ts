@@ -55,6 +55,8 @@ interface DisputedContent extends StoredContent {
 export interface OutdatedContent extends StoredContent {
   /** The version of the newest state of the record. */
   readonly version: number;
+  /** The id of the event of this state. */
+  readonly newestId: string;
   /** Whether the record is a deleted entry of the status history, whatever its age. */
   readonly isDeletedEntry: boolean;
 }

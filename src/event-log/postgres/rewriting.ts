@@ -196,7 +196,7 @@ export const FIND_ABOUT = statement(
 );
 
 /**
- * What the read models know of the record of an event `e` with a type and data: the newest version, if it is lower than a
+ * What the read models know of the record of an event `e` with a type and data: its newest version and the event of it, if it is lower than a
  * version, of threats and takedowns, and of entries of the status history that are not in force; and of deleted entries,
  * whatever their version. Each subquery reads at most one row by its key: `limit 1` keeps the planner from reading whole
  * tables.
@@ -204,7 +204,7 @@ export const FIND_ABOUT = statement(
 const joinOutdated = (version: string): string => `
     cross join lateral (
       (
-        select r.version, false as is_deleted from read.listed_records r
+        select r.version, r.event_id, false as is_deleted from read.listed_records r
         where e.type in ('ThreatStatusChanged', 'TakedownFiled', 'TakedownStatusChanged')
           and r.organization = e.data ->> 'organization'
           and r.kind = case e.type when 'ThreatStatusChanged' then ${LISTED_KIND.threat} else ${LISTED_KIND.takedown} end
@@ -214,7 +214,7 @@ const joinOutdated = (version: string): string => `
       )
       union all
       (
-        select s.version, s.status is null from read.asset_status_entries s
+        select s.version, s.event_id, s.status is null from read.asset_status_entries s
         where e.type in ('AssetStatusChanged', 'AssetStatusChangeDeleted')
           and s.change_id = e.data ->> 'changeId'
           and (s.status is null or s.version < ${version})
@@ -239,9 +239,9 @@ const IS_NOT_PARKED = 'not exists (select from read.parked_events p where p.even
 export const FIND_EXPIRED = statement(
   'redaction-find-expired',
   { from: 'bigint', to: 'bigint', version: 'bigint' },
-  { ...EVENT, version: 'bigint', isDeletedEntry: 'boolean' },
+  { ...EVENT, version: 'bigint', newestId: 'uuid', isDeletedEntry: 'boolean' },
   `
-    select ${COLUMNS}, newest.version, newest.is_deleted as "isDeletedEntry"
+    select ${COLUMNS}, newest.version, newest.event_id as "newestId", newest.is_deleted as "isDeletedEntry"
     from log.events e ${joinOutdated('$3')}
     where e.position >= $1 and e.position < $2 and ${HAS_CONTENT} and ${IS_NOT_PARKED}
     order by e.position`,
@@ -251,9 +251,9 @@ export const FIND_EXPIRED = statement(
 export const EXPIRED_AMONG = statement(
   'redaction-expired-among',
   { eventId: 'uuid[]', type: 'text[]', data: 'json[]', version: 'bigint' },
-  { eventId: 'uuid', version: 'bigint', isDeletedEntry: 'boolean' },
+  { eventId: 'uuid', version: 'bigint', newestId: 'uuid', isDeletedEntry: 'boolean' },
   `
-    select e.event_id as "eventId", newest.version, newest.is_deleted as "isDeletedEntry"
+    select e.event_id as "eventId", newest.version, newest.event_id as "newestId", newest.is_deleted as "isDeletedEntry"
     from unnest($1::uuid[], $2::text[], $3::json[]) e (event_id, type, data) ${joinOutdated('$4')}
     where ${IS_NOT_PARKED}`,
 );
