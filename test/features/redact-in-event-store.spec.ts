@@ -6,6 +6,8 @@ import { gunzipSync } from 'node:zlib';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
+import { eraseOrganization } from '../../src/cli/erasing/erase-organization.js';
+import { startErasure, subjectOf } from '../../src/cli/erasing/find-organization.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import { EventStoreRedactor } from '../../src/event-log/eventstoredb/rewriting/eraser.js';
 import { StreamRewriter } from '../../src/event-log/eventstoredb/rewriting/stream-rewriter.js';
@@ -307,6 +309,18 @@ for (const { name, open } of eventStores)
       await expectSameAfterScavenge();
       expect(await leaks()).toEqual([]);
       expect(await contents()).toEqual([]);
+    });
+
+    it('leaves the events of an organization that is being erased to the erasure', async () => {
+      await startErasure(app, await subjectOf(app.log, 'beta'), 'operator');
+      const { code, err } = await redact();
+      expect([code, err]).toEqual([0, expect.anything()]);
+      await projecting.reached();
+      const { items } = await get('acme', 'threats');
+      expect(items.map(({ asset }: any) => asset.content)).not.toContain(SECRET);
+      await eraseOrganization(app, await subjectOf(app.log, 'beta'), 'operator');
+      await store.scavenge();
+      await eventually('the store has no content', async () => (await contents()).length === 0, 30_000);
     });
 
     it('applies a retention', async () => {

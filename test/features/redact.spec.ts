@@ -2,6 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
+import { eraseOrganization } from '../../src/cli/erasing/erase-organization.js';
+import { startErasure, subjectOf } from '../../src/cli/erasing/find-organization.js';
+import { redactAsset } from '../../src/cli/redacting/redact-asset.js';
 import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/rewriting.js';
 import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures.js';
 import { EMPTY_SAMPLES } from '../../src/ingestion/outcomes/rejection-log.js';
@@ -285,6 +288,21 @@ describe('assets redact', () => {
     expect(items.filter((item: any) => item.asset.content === SECRET).map(({ id }: any) => id)).toEqual(['t-late']);
     expect(await redact(SECRET)).toMatchObject({ code: 0 });
     await projecting.reached();
+    expect(await leaks()).toEqual([]);
+  });
+
+  it('leaves the events of an organization whose erasure starts during the call to the erasure', async () => {
+    const appendAll = app.log.appendAll.bind(app.log);
+    const starting = jest.spyOn(app.log, 'appendAll').mockImplementationOnce(async (entries) => {
+      await startErasure(app, await subjectOf(app.log, 'beta'), 'operator');
+      return appendAll(entries);
+    });
+    await redactAsset(app, SECRET, 'operator');
+    starting.mockRestore();
+    await projecting.reached();
+    expect((await leaks()).filter((line) => !line.includes('beta'))).toEqual([]);
+    expect(await leaks()).not.toEqual([]);
+    await eraseOrganization(app, await subjectOf(app.log, 'beta'), 'operator');
     expect(await leaks()).toEqual([]);
   });
 

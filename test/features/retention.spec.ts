@@ -3,6 +3,7 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { applyRetention } from '../../src/cli/redacting/retention.js';
+import { startErasure, subjectOf } from '../../src/cli/erasing/find-organization.js';
 import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/rewriting.js';
 import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures.js';
 import { eventually } from '../support/eventually.js';
@@ -380,6 +381,25 @@ describe('retention apply', () => {
     const redactions = (await eventLines()).filter((line) => line.includes('ContentRedacted'));
     expect(redactions.filter((line) => line.includes('k-rounds'))).toHaveLength(1);
     expect(received.filter((element) => element.includes('k-rounds'))).toHaveLength(1);
+  });
+
+  it('leaves the contents of an organization that is being erased to the erasure', async () => {
+    const old = (organization: string) =>
+      sentThreat(`t-beside-${organization}`, {
+        organization,
+        asset: url(`beside-${organization}.example`),
+        createdAt: daysAgo(1_000),
+        updatedAt: daysAgo(900),
+      });
+    expect((await apply()).code).toBe(0);
+    await app.log.appendAll([stored(old('gone')), stored(old('acme'))]);
+    await projecting.reached();
+    await startErasure(app, await subjectOf(app.log, 'gone'), 'operator');
+    expect(JSON.parse((await apply('--dry-run')).out).events).toEqual({ ThreatStatusChanged: 1 });
+    const { code, err } = await apply();
+    expect([code, err]).toEqual([0, expect.anything()]);
+    expect(await linesWith('beside-acme.example')).toEqual([]);
+    expect(await linesWith('beside-gone.example')).not.toEqual([]);
   });
 
   it('keeps the content of a record whose younger state has not been applied yet', async () => {

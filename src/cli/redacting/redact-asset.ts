@@ -16,6 +16,7 @@ import {
   redactEvents,
   type StoredContents,
   withNodesToScavenge,
+  withoutErased,
 } from './stored-contents.js';
 import { openStoredContents } from './open-stored-contents.js';
 import { withProjections } from '../projections.js';
@@ -102,12 +103,12 @@ const requireNoneParked = async ({ pool }: Session, found: readonly FoundEvent[]
 
 /** Finds the events that are in the log now. The events of a sender that keeps sending do not prolong the call. */
 const findAll = async (
+  session: Session,
   contents: StoredContents,
-  log: Session['log'],
   hashes: readonly string[],
   onProgress: OnProgress,
-): Promise<FoundEvent[]> => {
-  const end = Number(await log.head()) + 1;
+): Promise<readonly FoundEvent[]> => {
+  const end = Number(await session.log.head()) + 1;
   const onSearched = (done: number): void => onProgress({ phase: 'positions', done, fraction: done / end });
   const found: FoundEvent[] = [];
   for await (const round of contents.about(hashes, end, onSearched))
@@ -117,7 +118,7 @@ const findAll = async (
       const { position, eventId, stream, type } = event;
       found.push({ position, eventId, stream, type, record: recordOfAsset(type, event.data, hash) });
     }
-  return found;
+  return withoutErased(session, found);
 };
 
 /**
@@ -126,7 +127,7 @@ const findAll = async (
  */
 export const countAsset = async (session: Session, content: string, onProgress: OnProgress): Promise<Redacted> => {
   const contents = openStoredContents(session);
-  const found = await findAll(contents, session.log, hashesOf(content), onProgress);
+  const found = await findAll(session, contents, hashesOf(content), onProgress);
   if (found.length === 0) throw new NotFound('No event is about this asset');
   return summary(found);
 };
@@ -145,7 +146,7 @@ export const redactAsset = async (
 ): Promise<Redacted> => {
   const hashes = hashesOf(content);
   const contents = openStoredContents(session);
-  const found = await findAll(contents, session.log, hashes, onProgress);
+  const found = await findAll(session, contents, hashes, onProgress);
   await requireNoneParked(session, found);
   const samples = await redactSamples(session.pool, hashes);
   if (found.length > 0)

@@ -12,6 +12,7 @@ import {
   redactEvents,
   type OutdatedContent,
   withNodesToScavenge,
+  withoutErased,
 } from './stored-contents.js';
 import { openStoredContents } from './open-stored-contents.js';
 import { Invalid } from '../../errors.js';
@@ -77,7 +78,7 @@ export const applyRetention = async (
   const contents = openStoredContents(session, positionsPerRound);
   const onSearched = (position: number): void => onProgress(position, position / end);
   for await (const outdated of contents.outdated(2 * cutoff, end, onSearched)) {
-    const expired = expiredOf(outdated, cutoff);
+    const expired = await withoutErased(session, expiredOf(outdated, cutoff));
     for (const [type, count] of Object.entries(countByType(expired))) events[type] = (events[type] ?? 0) + count;
     if (!dryRun && expired.length > 0)
       await redactEvents(session, contents, expired, operator, ({ version, newestId }) => `${version} ${newestId}`);

@@ -6,7 +6,9 @@ import type { UpstreamEvent } from '../../events/event.js';
 import type { DisputeFiled } from '../../events/types/verdicts.js';
 import { eventIdOf, OWN_SOURCE, isStreamOf, streamOf } from '../../events/streams.js';
 import { recordOf } from '../../events/record.js';
+import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { newEvent } from '../../event-log/new-event.js';
+import { OrganizationIsErased } from '../../errors.js';
 import { databaseTime } from '../../postgres/clock.js';
 import { awaitProjections } from '../projections.js';
 import type { Session } from '../session.js';
@@ -112,6 +114,20 @@ export const recordOfAsset = (type: string, data: Fields, assetHash: string): Re
   return { organization: organization || undefined, kind: kind as RedactedRecord['kind'], id, assetHash };
 };
 
+/**
+ * Leaves out the events of organizations that were erased or are being erased. The log refuses a `ContentRedacted` of
+ * these organizations together with those of all others, and the erasure rewrites these events.
+ */
+export const withoutErased = async <Found extends FoundEvent>(
+  { log }: Session,
+  found: readonly Found[],
+): Promise<readonly Found[]> => {
+  if (found.length === 0) return found;
+  const erased = new ErasedOrganizations();
+  await erased.read(log);
+  return found.filter(({ record: { organization } }) => organization === undefined || !erased.has(organization));
+};
+
 /** Appends one `ContentRedacted` per record and stream. @returns the position of the last one */
 const appendRedactions = async <Found extends FoundEvent>(
   { pool, log }: Session,
@@ -147,6 +163,7 @@ const appendRedactions = async <Found extends FoundEvent>(
  * Redacts the contents of events. First appends `ContentRedacted` for each record and waits until the projections have
  * applied these events, then rewrites the found events. A rebuild has the same rows at any time in between, and a call
  * that was killed can be repeated: the events of this service have the same ids again.
+ * Leaves the events of an organization whose erasure starts meanwhile to the erasure.
  * @param found in the order of the log
  * @param markOf returns the same value for the last event of a record when the call is repeated, so that the repeated
  *   call appends the same `ContentRedacted`
@@ -160,9 +177,19 @@ export const redactEvents = async <Found extends FoundEvent>(
   markOf: (lastEvent: Found) => number | string,
   onRewritten: (events: number) => void = () => {},
 ): Promise<void> => {
-  const last = await appendRedactions(session, found, operator, markOf);
+  let left = found;
+  let last: number | undefined;
+  while (last === undefined)
+    try {
+      last = await appendRedactions(session, left, operator, markOf);
+    } catch (error) {
+      if (!(error instanceof OrganizationIsErased)) throw error;
+      const before = left.length;
+      left = await withoutErased(session, left);
+      if (left.length === before) throw error;
+    }
   await awaitProjections(session, last);
-  await contents.rewrite(found, onRewritten);
+  await contents.rewrite(await withoutErased(session, left), onRewritten);
 };
 
 export const countByType = (found: readonly FoundEvent[]): Record<string, number> => {
