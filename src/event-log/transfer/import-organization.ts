@@ -1,102 +1,21 @@
 import type { FileHandle } from 'node:fs/promises';
 import { Conflict, Unavailable } from '../../errors.js';
-import { eventIdOf, organizationOf } from '../../events/streams.js';
-import { reviewsOf } from '../../events/types/verdicts.js';
+import { organizationOf } from '../../events/streams.js';
 import { type NewEvent, type RecordedEvent, BEGINNING, type EventLog, WrongExpectedRevision } from '../event-log.js';
 import { type FileEvent, isVerdict, DamagedFile, type Header, readTransfer } from './transfer-file.js';
+import { type InForce, mergeVerdicts, noteInForce } from './merge-verdicts.js';
 import { allEnded } from '../../flow/shared-work.js';
 import { pause } from '../../flow/time.js';
 import { ErasedOrganizations } from '../erased-organizations.js';
 import { pages } from '../copy-log.js';
 import { readWithRetries } from '../read-streams.js';
 
-/** The `source` of states that an import adds. */
-const IMPORT_SOURCE = 'urn:threat-protection:import';
-
-/** So many ids include a greater one, unless a program chose the id of the other state. */
-const MAX_IDS = 65_536;
-
-/** The data of a verdict before validation. */
-interface Unvalidated {
-  readonly changeId?: unknown;
-  readonly createdAt?: unknown;
+/** What the whole file says about the events of its pages. */
+interface InFile {
+  readonly inForce: InForce;
+  /** The ids of the `ContentRedacted` of the file. */
+  readonly redactions: Set<string>;
 }
-
-const versionOf = ({ type, data }: NewEvent): string => {
-  const { changeId, createdAt } = data as Unvalidated;
-  return JSON.stringify([type, changeId, createdAt]);
-};
-
-/** The greatest event id of each version of a verdict in the file, which is the state in force. About 200 bytes each. */
-type InForce = Map<string, string>;
-
-const verdictOf = (event: FileEvent): string => event.stream + versionOf(event);
-
-const noteInForce = (page: readonly FileEvent[], inForce: InForce): void => {
-  for (const event of page) {
-    if (!isVerdict(event)) continue;
-    const verdict = verdictOf(event);
-    const known = inForce.get(verdict);
-    if (known === undefined || known < event.id) inForce.set(verdict, event.id);
-  }
-};
-
-/**
- * Returns the metadata and the id of a state that is in force instead of another state of the same instant: the state
- * with the greatest id is in force. Takes the next of many ids, so that many later states remain possible.
- */
-const later = (
-  id: string,
-  { type, metadata, stream }: FileEvent,
-  changeId: unknown,
-): Pick<NewEvent, 'id' | 'metadata'> => {
-  for (let ids = 256; ids <= MAX_IDS; ids *= 2) {
-    const candidates = Array.from({ length: ids }, (_, number) => {
-      const sourceId = `${String(changeId)}:${number}`;
-      return {
-        id: eventIdOf(IMPORT_SOURCE, sourceId, type, stream),
-        metadata: { ...metadata, source: IMPORT_SOURCE, id: sourceId },
-      };
-    }).filter((candidate) => candidate.id > id);
-    if (candidates.length > 0) return candidates.reduce((a, b) => (a.id < b.id ? a : b));
-  }
-  throw new Conflict(`No event id is greater than ${id} in stream ${stream}`);
-};
-
-/**
- * Returns the events to append to the status history of an asset, so that it contains these verdicts. If the log has
- * a verdict already, but with the brands of other organizations only, because these were imported before, a new state of
- * the verdict names the brands of all of them. This concerns only states that are in force in the file: what a later
- * state of the file has replaced must not return.
- * @param stored all events of the stream
- * @param imported the events of the file for this stream, in order
- */
-const mergeVerdicts = <Event extends FileEvent>(
-  stored: readonly RecordedEvent[],
-  imported: readonly Event[],
-  inForce: InForce,
-): Event[] => {
-  const byId = new Map(stored.map((event) => [event.id, event as NewEvent]));
-  const added: Event[] = [];
-  for (const event of imported) {
-    let addition = event;
-    if (byId.has(event.id)) {
-      if (inForce.get(verdictOf(event)) !== event.id) continue;
-      const version = versionOf(event);
-      const states = [...byId.values()].filter((state) => versionOf(state) === version);
-      const current = states.reduce((a, b) => (a.id > b.id ? a : b));
-      const reviews = reviewsOf(current.data);
-      const known = new Set(reviews.map((review) => JSON.stringify(review)));
-      const missing = reviewsOf(event.data).filter((review) => !known.has(JSON.stringify(review)));
-      if (missing.length === 0) continue;
-      const data = { ...current.data, brandReviews: [...reviews, ...missing] };
-      addition = { ...event, ...later(current.id, event, (event.data as Unvalidated).changeId), data };
-    }
-    byId.set(addition.id, addition);
-    added.push(addition);
-  }
-  return added;
-};
 
 const PAGE = 3_000;
 const STREAM_PAGE = 1_000;
@@ -132,10 +51,13 @@ type Numbered = FileEvent & { readonly index: number };
 
 const revisionBefore = (revision: bigint): bigint | 'no-stream' => (revision === 0n ? 'no-stream' : revision - 1n);
 
+/** The revision of the next event of a stream. @param stored the events of the stream before it */
+const revisionAfter = (stored: readonly RecordedEvent[]): bigint => (stored.at(-1)?.revision ?? -1n) + 1n;
+
 const readWhole = async (log: EventLog, stream: string): Promise<RecordedEvent[]> => {
   const events: RecordedEvent[] = [];
   for (;;) {
-    const page = await log.readStream(stream, BigInt(events.length), STREAM_PAGE);
+    const page = await log.readStream(stream, revisionAfter(events), STREAM_PAGE);
     events.push(...page);
     if (page.length < STREAM_PAGE) return events;
   }
@@ -169,26 +91,41 @@ const noteRevisions = (page: readonly FileEvent[], next: Map<string, bigint>): v
   }
 };
 
-const appendsOf = (stream: string, events: readonly Numbered[]): Append[] =>
-  events.map(({ index, revision, id, type, data, metadata }) => {
+/** @param next the revision of the first of these events in the log */
+const appendsOf = (stream: string, events: readonly Numbered[], next: bigint): Append[] =>
+  events.map(({ index, id, type, data, metadata }, count) => {
     const event = { id, type, data, metadata };
-    return { stream, expected: revisionBefore(revision), event, index };
+    return { stream, expected: revisionBefore(next + BigInt(count)), event, index };
   });
 
 /**
  * Returns the events that a stream of the organization lacks. The stream must be a part of the stream in the file, or
- * continue it.
+ * continue it. A redaction in this installation, also one between two calls of the import, does not change that: its
+ * `ContentRedacted` may stand anywhere in the stream, and the next state of the file is stored behind it.
  */
-const missingOf = async (log: EventLog, stream: string, events: readonly Numbered[]): Promise<Append[]> => {
+const missingOf = async (
+  log: EventLog,
+  stream: string,
+  events: readonly Numbered[],
+  { redactions }: InFile,
+): Promise<Append[]> => {
   const first = events[0]!.revision;
-  const stored = await log.readStream(stream, first, events.length);
-  const other = stored.find(({ id }, index) => id !== events[index]!.id);
+  const page = await log.readStream(stream, first, events.length);
+  if (page.every(({ id }, index) => id === events[index]!.id))
+    return appendsOf(stream, events.slice(page.length), page.length === 0 ? first : revisionAfter(page));
+  const stored = await readWhole(log, stream);
+  // A redaction in EventStoreDB that was killed leaves copies behind the originals.
+  const fromFile = new Map(
+    stored.filter(({ id, type }) => type !== 'ContentRedacted' || redactions.has(id)).map((event) => [event.id, event]),
+  );
+  const present = [...fromFile.values()].slice(Number(first), Number(first) + events.length);
+  const other = present.find(({ id }, index) => id !== events[index]!.id);
   if (other !== undefined)
     throw new Conflict(
       `Stream ${stream} holds other events than the file: its event ${other.revision} has the id ${other.id}. ` +
         'The organization was changed here, or it was exported from another installation',
     );
-  return appendsOf(stream, events.slice(stored.length));
+  return appendsOf(stream, events.slice(present.length), revisionAfter(stored));
 };
 
 /** Whether a log of at most so many events has no verdict and no event in a stream of the organization. */
@@ -207,14 +144,10 @@ const missingVerdictsOf = async (
   log: EventLog,
   stream: string,
   events: readonly Numbered[],
-  inForce: InForce,
+  { inForce }: InFile,
 ): Promise<Append[]> => {
   const stored = await readWhole(log, stream);
-  const next = (stored.at(-1)?.revision ?? -1n) + 1n;
-  return mergeVerdicts(stored, events, inForce).map(({ index, id, type, data, metadata }, count) => {
-    const event = { id, type, data, metadata };
-    return { stream, expected: revisionBefore(next + BigInt(count)), event, index };
-  });
+  return appendsOf(stream, mergeVerdicts(stored, events, inForce), revisionAfter(stored));
 };
 
 /**
@@ -224,7 +157,7 @@ const missingVerdictsOf = async (
 const missingOfPage = async (
   log: EventLog,
   page: readonly FileEvent[],
-  inForce: InForce,
+  inFile: InFile,
   isNew = false,
 ): Promise<Append[]> => {
   const streams = byStream(page);
@@ -232,8 +165,11 @@ const missingOfPage = async (
   const waiting = streams.entries();
   const readNext = async (): Promise<void> => {
     for (const [stream, events] of waiting)
-      if (isVerdict(events[0]!)) missing.push(...(await missingVerdictsOf(log, stream, events, inForce)));
-      else missing.push(...(isNew ? appendsOf(stream, events) : await missingOf(log, stream, events)));
+      if (isVerdict(events[0]!)) missing.push(...(await missingVerdictsOf(log, stream, events, inFile)));
+      else
+        missing.push(
+          ...(isNew ? appendsOf(stream, events, events[0]!.revision) : await missingOf(log, stream, events, inFile)),
+        );
   };
   await allEnded(Array.from({ length: READERS }, readNext));
   return missing.sort((a, b) => a.index - b.index);
@@ -243,14 +179,14 @@ const missingOfPage = async (
 const storePage = async (
   log: EventLog,
   page: readonly FileEvent[],
-  inForce: InForce,
+  inFile: InFile,
   isNew: boolean,
   requireNotErased: () => Promise<void>,
 ): Promise<void> => {
   for (let attempt = 1; ; attempt++) {
     try {
       await requireNotErased();
-      const appends = await missingOfPage(log, page, inForce, isNew && attempt === 1);
+      const appends = await missingOfPage(log, page, inFile, isNew && attempt === 1);
       const send = ({ stream, expected, event }: Append): Promise<unknown> => log.append(stream, expected, [event]);
       // An EventStoreDB may store concurrent appends in another order, which the next attempt corrects.
       if (attempt === 1) await allEnded(appends.map(send));
@@ -293,10 +229,11 @@ export const importOrganization = async (
   };
   let header!: Header;
   const revisions = new Map<string, bigint>();
-  const inForce: InForce = new Map();
+  const inFile: InFile = { inForce: new Map(), redactions: new Set() };
   const events = await read(0, async (page, read) => {
     noteRevisions(page, revisions);
-    noteInForce(page, inForce);
+    noteInForce(page, inFile.inForce);
+    for (const { type, id } of page) if (type === 'ContentRedacted') inFile.redactions.add(id);
     header = read;
   });
   revisions.clear();
@@ -312,8 +249,8 @@ export const importOrganization = async (
   let missing = isNew ? events : 0;
   if (!isNew)
     await read(1, async (page) => {
-      missing += (await readWithRetries(() => missingOfPage(log, page, inForce))).length;
+      missing += (await readWithRetries(() => missingOfPage(log, page, inFile))).length;
     });
-  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, page, inForce, isNew, requireNotErased));
+  if (!dryRun && missing > 0) await read(2, (page) => storePage(log, page, inFile, isNew, requireNotErased));
   return { ...header, events, present: events - missing };
 };

@@ -467,22 +467,72 @@ describe('organizations import', () => {
     await refused(path, /^Stream assetGroups-acme holds other events than the file/);
   });
 
-  it('continues after an interruption, and stores each event once in the order of the file', async () => {
+  const importPart = async (into: EventLog, file: string, events: number): Promise<void> => {
     let appends = 0;
-    const failing = new Proxy(target, {
+    const failing = new Proxy(into, {
       get: (log, name) =>
         name === 'append'
           ? async (...args: Parameters<EventLog['append']>) => {
-              if (++appends > 7) throw new Error('killed');
+              if (++appends > events) throw new Error('killed');
               return log.append(...args);
             }
           : ((Reflect.get(log, name) as () => unknown).bind?.(log) ?? Reflect.get(log, name)),
     });
-    await expect(importFrom(failing, path)).rejects.toThrow('killed');
-    expect(await everything(target)).toHaveLength(7);
+    await expect(importFrom(failing, file)).rejects.toThrow('killed');
+    expect(await everything(into)).toHaveLength(events);
+  };
+
+  it('continues after an interruption, and stores each event once in the order of the file', async () => {
+    await importPart(target, path, 7);
     expect(await importFrom(target, path)).toMatchObject({ present: 7, events: lines.length - 1 });
     const ids = lines.slice(1).map((line) => (JSON.parse(line) as { id: string }).id);
     expect((await everything(target)).map(({ id }) => id)).toEqual(ids);
+  });
+
+  const redactThreat = async (log: EventLog, threatId: string): Promise<void> => {
+    const { metadata } = (await log.readStream(`threat-acme:${threatId}`, 0n, 1))[0]!;
+    const { hash: assetHash } = (metadata as { assetKey: { hash: string } }).assetKey;
+    const data = { organization: 'acme', kind: 'threat', id: threatId, assetHash, redactedAt: '2026-06-01T00:00:00Z' };
+    const redacted = { id: randomUUID(), type: 'ContentRedacted', data, metadata: {} };
+    await log.append(`threat-acme:${threatId}`, 'any', [redacted]);
+  };
+
+  it('continues after a redaction between two calls, and stores later states behind the redaction', async () => {
+    const [before, events] = [3, lines.length - 1];
+    await importPart(target, path, before);
+    await redactThreat(target, 't1');
+    await redactThreat(target, 'acme:t2');
+    expect(await importFrom(target, path)).toMatchObject({ present: before, events });
+    const states = (await target.readStream('threat-acme:t1', 0n, 10)).map(({ type, data }) => [
+      type,
+      (data as { status?: string }).status,
+    ]);
+    expect(states).toEqual([
+      ['ThreatStatusChanged', expect.any(String)],
+      ['ContentRedacted', undefined],
+      ['ThreatStatusChanged', 'REJECTED'],
+      // Stored by a program in the wrong stream.
+      ['ThreatStatusChanged', undefined],
+    ]);
+    expect(await importFrom(target, path)).toMatchObject({ present: events, events });
+    await redactThreat(target, 't1');
+    expect(await importFrom(target, path)).toMatchObject({ present: events, events });
+    expect(await everything(target)).toHaveLength(events + 3);
+  });
+
+  it('tells a redaction in the file from a redaction in this installation', async () => {
+    await importFrom(target, path);
+    await redactThreat(target, 't1');
+    const redacted = join(folder, randomUUID());
+    await exportTo(target, 'acme', redacted);
+    const next = await opening(openPostgres);
+    await importPart(next, redacted, 3);
+    await redactThreat(next, 't1');
+    expect(await importFrom(next, redacted)).toMatchObject({ present: 3, events: lines.length });
+    expect(await importFrom(next, redacted)).toMatchObject({ present: lines.length });
+    const ids = (await next.readStream('threat-acme:t1', 0n, 10)).map(({ id }) => id);
+    const inFile = (await target.readStream('threat-acme:t1', 0n, 10)).map(({ id }) => id);
+    expect(ids).toEqual([inFile[0], ids[1], ...inFile.slice(1)]);
   });
 
   it('keeps later events of the organization in this installation', async () => {
