@@ -84,7 +84,9 @@ export const mergeVerdicts = <Event extends FileEvent>(
       const missing = reviewsOf(event.data).filter((review) => !known.has(JSON.stringify(review)));
       if (missing.length === 0) continue;
       const data = { ...current.data, brandReviews: [...reviews, ...missing] };
-      addition = { ...event, ...later(current.id, event, (event.data as Unvalidated).changeId), data };
+      // The metadata of the file has the content of an asset that was redacted here, in normal form.
+      const state = { ...event, metadata: current.metadata };
+      addition = { ...event, ...later(current.id, state, (event.data as Unvalidated).changeId), data };
     }
     byId.set(addition.id, addition);
     added.push(addition);

@@ -10,6 +10,7 @@ import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.j
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { exportOrganization, writeAtomically } from '../../../src/event-log/transfer/export-organization.js';
 import { type Imported, importOrganization } from '../../../src/event-log/transfer/import-organization.js';
+import { type Content, redactContent } from '../../../src/cli/redacting/stored-contents.js';
 import { erasureDigest } from '../../../src/events/redacted.js';
 import { organizationOf } from '../../../src/events/streams.js';
 import { createPool } from '../../../src/postgres/pool.js';
@@ -589,5 +590,25 @@ describe('organizations import', () => {
       review('beta'),
       review('acme-2'),
     ]);
+  });
+
+  it('stores nothing of a redacted asset when another organization of its verdict is imported', async () => {
+    const source = await opening(openPostgres);
+    const asset = { type: 'URL', content: 'Secret.example/PATH' };
+    const verdict = stored(sentStatus('shared-asset', { asset, brandReviews: [review('acme'), review('beta')] }));
+    await source.appendAll([verdict]);
+    const beta = join(folder, randomUUID());
+    await exportTo(source, 'beta', beta);
+    // What the import of acme and a redaction leave.
+    const { data, metadata } = redactContent(verdict.event as Content & NewEvent);
+    const left = { ...verdict.event, data: { ...data, brandReviews: [review('acme')] }, metadata };
+    await target.append(verdict.stream, 'no-stream', [left]);
+    expect(await importFrom(target, beta)).toMatchObject({ present: 0 });
+    const events = await everything(target);
+    expect(events).toHaveLength(2);
+    expect(events[1]!.data).toMatchObject({ brandReviews: [review('acme'), review('beta')] });
+    expect(events.filter(({ data, metadata }) => /secret/i.test(JSON.stringify([data, metadata])))).toEqual([]);
+    const hashes = events.map(({ metadata }) => (metadata as { assetKey: { hash: string } }).assetKey.hash);
+    expect(hashes[1]).toBe(hashes[0]);
   });
 });
