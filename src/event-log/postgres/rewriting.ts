@@ -196,10 +196,10 @@ export const FIND_ABOUT = statement(
 );
 
 /**
- * What the read models know of the record of an event `e` with a type and data: its newest version and the event of it, if it is lower than a
- * version, of threats and takedowns, and of entries of the status history that are not in force; and of deleted entries,
- * whatever their version. Each subquery reads at most one row by its key: `limit 1` keeps the planner from reading whole
- * tables.
+ * What the read models know of the record of an event `e` with a type and data: its newest version and the event of
+ * that, if it is lower than a version, of threats and takedowns, and of entries of the status history that are not in
+ * force; and of deleted entries, whatever their version. Each subquery reads at most one row by its key: `limit 1` keeps
+ * the planner from reading whole tables.
  */
 const joinOutdated = (version: string): string => `
     cross join lateral (
