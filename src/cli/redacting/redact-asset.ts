@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Command } from 'commander';
 import { hashOfKey, contentIssue } from '../../assets/asset.js';
 import { parseContent } from '../../assets/parse-content.js';
-import { EMPTY_SAMPLES, READ_SAMPLES } from '../../ingestion/outcomes/rejection-log.js';
+import { EMPTY_SAMPLES, MAX_STRING, READ_SAMPLES } from '../../ingestion/outcomes/rejection-log.js';
 import { assetKey } from '../../assets/asset-key.js';
 import { Conflict, Invalid, NotFound } from '../../errors.js';
 import { PARKED_AMONG } from '../../event-log/postgres/rewriting.js';
@@ -22,31 +22,74 @@ import { openStoredContents } from './open-stored-contents.js';
 import { withProjections } from '../projections.js';
 import { prints, type Result, table, withProgress } from '../output.js';
 
-/** The contents in a sample, which may be cut off. */
-const CONTENTS = /"content"\s*:\s*("(?:[^"\\]|\\.)*")/g;
-const PAGE = 1_000;
-
-const isAbout = (sample: string, hashes: ReadonlySet<string>): boolean =>
-  [...sample.matchAll(CONTENTS)].some(([, text]) => {
-    const { parsed } = parseContent(JSON.parse(text!) as string);
-    return parsed?.keys.some((key) => hashes.has(hashOfKey(key))) ?? false;
-  });
+/** The host of a link is another asset: its status also applies to other contents. */
+const isHostOfLink = (key: string, index: number): boolean => index > 0 && key.startsWith('URL:');
 
 /**
- * Empties the samples of rejected events that have the content of one of these assets. Their counts stay.
- * @returns the number of emptied samples
+ * Reads a content as the asset check does.
+ * @returns the keys under which exactly this asset may be stored
+ * @throws Invalid if the content is not an asset
  */
-export const redactSamples = async (pool: Pool, hashes: readonly string[]): Promise<number> => {
-  const wanted = new Set(hashes);
-  let emptied = 0;
+const keysOf = (content: string): string[] => {
+  const issue = contentIssue(content);
+  if (issue !== undefined) throw new Invalid(issue);
+  const { parsed, code, internalAddress } = parseContent(content);
+  if (code === 'parse-error') throw new Invalid('The content could not be parsed as an asset; nothing was changed');
+  const { type, name } = parsed ?? internalAddress!;
+  const keys = parsed?.keys.filter((key, index) => !isHostOfLink(key, index)) ?? [];
+  return [...new Set([assetKey({ type, content: name }), ...keys])];
+};
+
+export const hashesOf = (content: string): string[] => keysOf(content).map(hashOfKey);
+
+/** The strings in a sample. The last one may be cut off, also inside an escape. */
+const STRINGS = /"((?:[^"\\]|\\(?:["\\/bfnrt]|u[\da-f]{4}))*)("?)/g;
+/** The remains of a character that was cut off. */
+const CUT_CHARACTER = /\uFFFD+$/;
+const PAGE = 1_000;
+const MAX_PASSES = 10;
+
+/** Returns the keys of a text that a sender sent, also that of the host of a link. */
+const keysOfText = (text: string): readonly string[] => {
+  const { parsed, internalAddress } = parseContent(text);
+  return parsed?.keys ?? (internalAddress ? [assetKey({ ...internalAddress, content: internalAddress.name })] : []);
+};
+
+/** Whether a sample names an asset in any of its strings, because the data of a rejected event may have any shape. */
+const isAbout = (sample: string, content: string, keys: readonly string[]): boolean =>
+  [...sample.matchAll(STRINGS)].some(([, escaped, end]) => {
+    const text = (JSON.parse(`"${escaped}"`) as string).replace(end === '' ? CUT_CHARACTER : '', '');
+    const found = keysOfText(text);
+    if (found.some((key) => keys.includes(key))) return true;
+    const isCut = end === '' || text.length === MAX_STRING;
+    const isBeginning = (whole: string, part: string): boolean => part !== '' && whole.startsWith(part);
+    return isCut && (isBeginning(content, text) || found.some((part) => keys.some((key) => isBeginning(key, part))));
+  });
+
+/** Empties the samples about an asset that one pass over the table finds. @returns their number */
+const redactSamplesOnce = async (pool: Pool, content: string, keys: readonly string[]): Promise<number> => {
+  let found = 0;
   for (let block = 0; ;) {
     const rows = await READ_SAMPLES.run(pool, { block, limit: PAGE });
-    const samples = rows.filter(({ data }) => isAbout(data, wanted)).map(({ key }) => key);
+    const samples = rows.filter(({ data }) => isAbout(data, content, keys)).map(({ key }) => key);
     if (samples.length > 0) await EMPTY_SAMPLES.run(pool, { keys: samples });
-    emptied += samples.length;
-    if (rows.length < PAGE) return emptied;
+    found += samples.length;
+    if (rows.length < PAGE) return found;
     block = Number(rows.at(-1)!.key.slice(1).split(',')[0]);
   }
+};
+
+/**
+ * Empties the samples of rejected events that name an asset, or that were cut off where they may have named it. Their
+ * counts stay.
+ * @returns whether there were any
+ */
+const redactSamples = async (pool: Pool, content: string): Promise<boolean> => {
+  const keys = keysOf(content);
+  // A row that is counted up between the reading and the emptying is elsewhere then, where the next pass finds it.
+  for (let pass = 0; pass < MAX_PASSES; pass++)
+    if ((await redactSamplesOnce(pool, content, keys)) === 0) return pass > 0;
+  return true;
 };
 
 export interface RedactionProgress {
@@ -66,24 +109,6 @@ export interface Redacted {
 }
 
 type OnProgress = (progress: RedactionProgress) => void;
-
-/** The host of a link is another asset: its status also applies to other contents. */
-const isHostOfLink = (key: string, index: number): boolean => index > 0 && key.startsWith('URL:');
-
-/**
- * Reads a content as the asset check does.
- * @returns the hashes of the keys under which exactly this asset may be stored
- * @throws Invalid if the content is not an asset
- */
-export const hashesOf = (content: string): string[] => {
-  const issue = contentIssue(content);
-  if (issue !== undefined) throw new Invalid(issue);
-  const { parsed, code, internalAddress } = parseContent(content);
-  if (code === 'parse-error') throw new Invalid('The content could not be parsed as an asset; nothing was changed');
-  const { type, name } = parsed ?? internalAddress!;
-  const keys = parsed?.keys.filter((key, index) => !isHostOfLink(key, index)) ?? [];
-  return [...new Set([assetKey({ type, content: name }), ...keys])].map(hashOfKey);
-};
 
 const summary = (found: readonly FoundEvent[], nodes: readonly string[] = []): Redacted => ({
   events: countByType(found),
@@ -148,7 +173,7 @@ export const redactAsset = async (
   const contents = openStoredContents(session);
   const found = await findAll(session, contents, hashes, onProgress);
   await requireNoneParked(session, found);
-  const samples = await redactSamples(session.pool, hashes);
+  const hadSamples = await redactSamples(session.pool, content);
   if (found.length > 0)
     await redactEvents(
       session,
@@ -160,8 +185,7 @@ export const redactAsset = async (
     );
   // Also if an earlier call has redacted everything, and ended before it renewed the statistics.
   await renewStatistics(session.pool);
-  if (found.length === 0 && samples === 0)
-    throw new NotFound('Nothing stored is about this asset; nothing was changed');
+  if (found.length === 0 && !hadSamples) throw new NotFound('Nothing stored is about this asset; nothing was changed');
   return summary(found, found.length > 0 ? contents.nodes : []);
 };
 

@@ -172,7 +172,7 @@ const MAX_DATA = 2_048;
 const MAX_ATTRIBUTE = 256;
 const MAX_ISSUES = 10;
 const MAX_ITEMS = 20;
-const MAX_STRING = 512;
+export const MAX_STRING = 512;
 
 /** Serialises data of any size as truncated JSON, at a bounded cost. */
 const truncatedJson = (data: unknown): string | null => {
