@@ -18,6 +18,14 @@ export const READ_ERASED_NAMES = statement(
   'select digest from service.erased_names where log_id = $1',
 );
 
+/** The webhook endpoints of an organization that the tables know. */
+export const ENDPOINTS_OF_ORGANIZATION = statement(
+  'erasures-endpoints',
+  { organization: 'text' },
+  { name: 'text' },
+  'select id as name from read.webhook_endpoints where organization = $1',
+);
+
 export const ENTER_ERASURE = statement(
   'erasures-enter',
   { digest: 'text', startedAt: 'bigint', position: 'bigint' },

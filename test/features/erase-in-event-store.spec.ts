@@ -174,6 +174,25 @@ for (const { name, open } of eventStores)
       await verifies();
     });
 
+    it('erases the rows of webhooks that an older backup of the database brings back', async () => {
+      expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
+      const attempts = async (): Promise<unknown[]> =>
+        (await database.pool.query('select endpoint from service.webhook_attempts')).rows;
+      await database.pool.query('delete from service.erased_names');
+      await database.pool.query(`
+        insert into read.webhook_endpoints (organization, id, state, created_at, revision, endpoint)
+        values ('acme', 'wh_acme', 'ACTIVE', 1, 0, '{}')`);
+      await database.pool.query(`
+        insert into service.webhook_attempts values ('wh_acme', 1, '{}'), ('wh_other', 1, '{}')`);
+      expect(JSON.parse((await erase('acme', '--verify', '--json')).out)).toMatchObject({
+        left: { rows: { 'read.webhook_endpoints': 1, 'service.webhook_attempts': 1 } },
+      });
+      expect(JSON.parse((await erase('acme', '--confirm', 'acme', '--json')).out)).toMatchObject({
+        lateRows: { 'read.webhook_endpoints': 1, 'service.webhook_attempts': 1 },
+      });
+      expect(await attempts()).toEqual([{ endpoint: 'wh_other' }]);
+    });
+
     it('refuses an append to a deleted stream and to a new stream of the organization', async () => {
       expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
       for (const id of ['t-1', 't-new']) {

@@ -8,11 +8,13 @@ import { verify } from '../../projections/engine/verify.js';
 import { Projector } from '../../projections/engine/projector.js';
 import { LANES, PROJECTIONS } from '../../projections/registry.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
-import { issueApiKey } from '../../src/api-keys/api-keys.js';
+import { issueApiKey, listApiKeys } from '../../src/api-keys/api-keys.js';
 import { Conflict } from '../../src/errors.js';
 import { erasureDigest } from '../../src/events/redacted.js';
 import { DelayedFlush } from '../../src/flow/background.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
+import { newEvent } from '../../src/event-log/new-event.js';
+import type { DomainEvent } from '../../src/events/event.js';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { eraseRows } from '../../src/cli/erasing/erase-organization.js';
@@ -259,6 +261,43 @@ describe('organizations erase', () => {
       { ...JSON.parse(out), lateRows: { 'service.rejections': 1 } },
     ]);
     expect(await erase('acme', '--verify')).toMatchObject({ code: 0 });
+  });
+
+  const revokeKey = async (keyId: string): Promise<void> => {
+    const revoked: DomainEvent = { type: 'ApiKeyRevoked', data: { keyId, revokedAt: Date.now() } };
+    await app.log.append('apiKeys', 'any', [newEvent(revoked, { operator: `${SECRET}-operator` })]);
+  };
+  const keyOfAcme = async (): Promise<string> =>
+    (await listApiKeys(app.log)).find(({ organization }) => organization === 'acme')!.id;
+
+  it('erases the revocation of a key that the log stored during the erasure', async () => {
+    const keyId = await keyOfAcme();
+    await beginEarlier();
+    const [{ erase: step }] = ROW_STEPS as [(typeof ROW_STEPS)[number]];
+    const run = step.run.bind(step);
+    const during = jest.spyOn(step, 'run').mockImplementationOnce(async (connection, values) => {
+      await revokeKey(keyId);
+      return run(connection, values);
+    });
+    const { code, out } = await erase('acme', '--confirm', 'acme', '--json');
+    during.mockRestore();
+    expect([code, JSON.parse(out).events]).toEqual([0, expect.objectContaining({ ApiKeyRevoked: 1 })]);
+    expect(await erase('acme', '--verify')).toMatchObject({ code: 0 });
+    await projecting.reached();
+    expect(await leaks()).toEqual([]);
+  });
+
+  it('erases the revocation of a key that the log stored after the certificate when the call is repeated', async () => {
+    const keyId = await keyOfAcme();
+    await beginEarlier();
+    const { out } = await erase('acme', '--confirm', 'acme', '--json');
+    await revokeKey(keyId);
+    expect(await erase('acme', '--verify')).toMatchObject({ code: 1, out: expect.stringContaining('ApiKeyRevoked') });
+    expect(await erase('acme', '--confirm', 'acme', '--json')).toMatchObject({ code: 0, out });
+    expect(await erase('acme', '--verify')).toMatchObject({ code: 0 });
+    await projecting.reached();
+    expect(await leaks()).toEqual([]);
+    expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
   });
 
   it('projects the log itself if no projector of the service runs', async () => {

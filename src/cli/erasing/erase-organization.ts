@@ -29,7 +29,9 @@ import {
   type Certificate,
   readCertificate,
   appendOnce,
+  enterNames,
   eventOnce,
+  readStart,
   startErasure,
 } from './find-organization.js';
 import { inTransaction } from '../../postgres/transaction.js';
@@ -77,12 +79,13 @@ const SETTLE_MS = 2_500;
 
 const readErasure = async (pool: Pool, digest: string) => (await READ_ERASURE.run(pool, { digest }))[0]!;
 
+/** @param to the position after the last event to rewrite */
 const rewriteEvents = async (
   pool: Pool,
   { organization, digest }: Subject,
+  { from, to }: { readonly from: number; readonly to: number },
   onProgress: (progress: ErasureProgress) => void,
 ): Promise<void> => {
-  const { next: from, position } = await readErasure(pool, digest);
   const rewrite = async (connection: PoolClient, first: number, next: number): Promise<void> => {
     const rewritten = await REWRITE_EVENTS.run(connection, { organization, from: first, to: next });
     await recordBatch(connection, digest, {
@@ -94,13 +97,25 @@ const rewriteEvents = async (
       }),
     });
   };
-  await forEachBatch(pool, { from, to: position }, rewrite, (done) =>
-    onProgress({ phase: 'events', done, fraction: done / position }),
-  );
+  await forEachBatch(pool, { from, to }, rewrite, (done) => onProgress({ phase: 'events', done, fraction: done / to }));
   const [operations] = await OPERATIONS_LENGTH.run(pool, {});
   await forEachBatch(pool, { from: 0, to: operations!.length }, async (connection, first, next) => {
     await REWRITE_REASONS.run(connection, { from: first, to: next });
   });
+};
+
+/**
+ * Rewrites what the log in PostgreSQL stored after the start of the erasure. The log refuses events of the organization,
+ * but not the revocation of a key, which does not name the organization.
+ */
+const rewriteLateEvents = async (
+  { pool, log }: Session,
+  subject: Subject,
+  onProgress: (progress: ErasureProgress) => void,
+): Promise<void> => {
+  const started = await readStart(log, subject.digest);
+  const to = Number(await log.head()) + 1;
+  await rewriteEvents(pool, subject, { from: Number(started?.position ?? 0), to }, onProgress);
 };
 
 /** Erases the events in the store, once every process has heard of the erasure. */
@@ -227,13 +242,14 @@ const eraseAlone = async (
     if (!isKnown && isEmpty(await findOrganization(session, subject, onProgress)))
       throw new NotFound(`Nothing is stored of an organization ${organization}`);
     await startErasure(session, subject, operator);
-    if (log.eraser === undefined) await rewriteEvents(pool, subject, onProgress);
+    const { next, position, startedAt: since } = await readErasure(pool, digest);
+    if (log.eraser === undefined) await rewriteEvents(pool, subject, { from: next, to: position }, onProgress);
     else await eraseInStore(session, log.eraser, subject, onProgress);
     await dropShadowTables(pool);
-    const { position, startedAt: since } = await readErasure(pool, digest);
     await awaitProjections(session, position);
     await pause(Math.max(0, since + SETTLE_MS - (await databaseTime(pool))));
     await eraseRows(pool, subject, onProgress);
+    if (log.eraser === undefined) await rewriteLateEvents(session, subject, onProgress);
     await renewStatistics(pool);
     const { startedAt, events, rows, firstPosition, lastPosition } = await readErasure(pool, digest);
     const certificate = {
@@ -250,8 +266,10 @@ const eraseAlone = async (
     const erased = eventOnce({ type: 'OrganizationErased', data: certificate }, digest, operator);
     await appendOnce(log, erased);
   } else {
-    // The log in PostgreSQL refuses late events.
-    if (log.eraser !== undefined) await eraseInStore(session, log.eraser, subject, onProgress);
+    // The database may have been restored from a backup that is older than the erasure.
+    await enterNames(session, subject);
+    if (log.eraser === undefined) await rewriteLateEvents(session, subject, onProgress);
+    else await eraseInStore(session, log.eraser, subject, onProgress);
     lateRows = await eraseRows(pool, subject, onProgress);
     await renewStatistics(pool);
   }

@@ -14,7 +14,13 @@ import { parseEvent, type DomainEvent } from '../../events/event.js';
 import { OPERATIONS_STREAM, eventIdOf, OWN_SOURCE } from '../../events/streams.js';
 import type { OrganizationErased } from '../../events/types/operations.js';
 import type { Session } from '../session.js';
-import { READ_ERASED_NAMES, ROW_STEPS, ENTER_ERASURE, ENTER_NAMES } from '../../read-models/erasures.js';
+import {
+  ENDPOINTS_OF_ORGANIZATION,
+  READ_ERASED_NAMES,
+  ROW_STEPS,
+  ENTER_ERASURE,
+  ENTER_NAMES,
+} from '../../read-models/erasures.js';
 import { type Connection, LOCK_UNTIL_COMMIT } from '../../postgres/statement.js';
 import { newEvent } from '../../event-log/new-event.js';
 import { APPEND } from '../../event-log/postgres/writer.js';
@@ -106,11 +112,15 @@ export const targetOf = async (
   return { organization, isKey: (keyId) => names.has(keyId) || digests.has(erasureDigest(logId, keyId)) };
 };
 
-/** The keys and webhook endpoints of an organization, which name rows of the service. */
-const namesOf = async (log: EventLog, connection: Connection, organization: string): Promise<string[]> =>
-  log.eraser === undefined
-    ? (await NAMES_OF_ORGANIZATION.run(connection, { organization })).map(({ name }) => name)
-    : log.eraser.names(organization);
+/**
+ * The keys and webhook endpoints of an organization, which name rows of the service. A store that was erased has no names
+ * any more, but the tables have those of the endpoints if they were restored from an older backup.
+ */
+const namesOf = async (log: EventLog, connection: Connection, organization: string): Promise<string[]> => {
+  const names = log.eraser === undefined ? NAMES_OF_ORGANIZATION : ENDPOINTS_OF_ORGANIZATION;
+  const inDatabase = (await names.run(connection, { organization })).map(({ name }) => name);
+  return log.eraser === undefined ? inDatabase : [...(await log.eraser.names(organization)), ...inDatabase];
+};
 
 /** Counts the rows that `eraseRows` would erase, whether the erasure has begun or not. */
 export const countRows = async ({ pool, log }: Session, organization: string): Promise<Counts> => {
@@ -129,10 +139,22 @@ export const eventOnce = (event: DomainEvent, digest: string, operator: string):
   id: eventIdOf(OWN_SOURCE, digest, event.type, OPERATIONS_STREAM),
 });
 
+/** Returns the `OrganizationErasureStarted` of an erasure; undefined if it has not started. */
+export const readStart = async (log: EventLog, digest: string): Promise<{ readonly position: bigint } | undefined> => {
+  const id = eventIdOf(OWN_SOURCE, digest, 'OrganizationErasureStarted', OPERATIONS_STREAM);
+  return (await findEvents(log, OPERATIONS_STREAM, new Set([id]))).get(id);
+};
+
 /** Appends an event to the stream of operations, unless an earlier call has appended it. */
 export const appendOnce = async (log: EventLog, event: NewEvent): Promise<{ readonly position: bigint }> =>
   (await findEvents(log, OPERATIONS_STREAM, new Set([event.id]))).get(event.id) ??
   (await log.append(OPERATIONS_STREAM, 'any', [event]));
+
+/** Enters the digests of the slug and the names, by which the tables know which rows to erase and to refuse. */
+export const enterNames = async ({ pool, log }: Session, { organization, logId, digest }: Subject): Promise<void> => {
+  const digests = [digest, ...(await namesOf(log, pool, organization)).map((name) => erasureDigest(logId, name))];
+  await ENTER_NAMES.run(pool, { digests, logId });
+};
 
 /**
  * Starts the erasure in one transaction, under the lock of the log: no event of the organization is stored after
@@ -169,12 +191,11 @@ export const startErasure = async ({ pool, log }: Session, subject: Subject, ope
 const startInStore = async (
   pool: Pool,
   log: EventLog,
-  { organization, logId, digest }: Subject,
+  subject: Subject,
   event: NewEvent,
   startedAt: number,
 ): Promise<void> => {
-  const digests = [digest, ...(await namesOf(log, pool, organization)).map((name) => erasureDigest(logId, name))];
-  await ENTER_NAMES.run(pool, { digests, logId });
+  await enterNames({ pool, log }, subject);
   const { position } = await appendOnce(log, event);
-  await ENTER_ERASURE.run(pool, { digest, startedAt, position: Number(position) });
+  await ENTER_ERASURE.run(pool, { digest: subject.digest, startedAt, position: Number(position) });
 };

@@ -137,6 +137,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'statistics-tables': () => [],
   'statistics-columns': () => ['read.checkpoints'],
   'erasures-enter-names': (b) => [b(key('d')), 'log'],
+  'erasures-endpoints': () => ['acme'],
   'erasures-enter': () => ['d', 1, 1],
   'erasures-read-names': () => ['log'],
   'erasures-read': () => ['d'],
