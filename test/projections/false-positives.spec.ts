@@ -14,6 +14,7 @@ import { GetFalsePositives, GetFalsePositivesHandler } from '../../src/metrics/g
 import { MetricsQueries } from '../../src/metrics/metrics-queries.js';
 import { countValues } from '../../src/metrics/count-sql.js';
 import { seeds, sized } from '../support/full-size.js';
+import { eventually } from '../support/eventually.js';
 import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
@@ -195,13 +196,18 @@ describe('The false positives', () => {
   it('of a partial day are read by index-only scans', async () => {
     const organizations = `unnest(array['acme', 'b']) o, generate_series(1, 20000) i`;
     const connection = await database.pool.connect();
-    // A vacuum does not mark rows as visible while the commit of a neighbouring transaction is not on disk.
+    // A vacuum does not mark rows as visible while the commit of a neighbouring transaction, also of another spec on the
+    // server, is not on disk.
     await connection.query('set synchronous_commit = on');
     await connection.query(`
       insert into read.facts select o, '', i * 1000000::bigint, 2, 'URL', 't' || i from ${organizations};
       insert into read.changed_threats select o, 't' || i, i * 1000000::bigint, 'URL', i * 1000000::bigint, 'PAGE'
       from ${organizations}`);
-    await connection.query('vacuum analyze read.facts, read.changed_threats');
+    await eventually('all pages are marked', async () => {
+      await connection.query('vacuum analyze read.facts, read.changed_threats');
+      const marked = `select from pg_class where oid in ('read.facts'::regclass, 'read.changed_threats'::regclass) and relallvisible < relpages`;
+      return (await connection.query(marked)).rowCount === 0;
+    });
     connection.release(true);
     const { FALSE_POSITIVES } = await import('../../src/metrics/get-false-positives.js');
     const range = { from: 5_000_000_000, to: 6_000_000_000 };

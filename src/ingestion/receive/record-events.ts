@@ -229,6 +229,8 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         const outcomes = await this.log.appendAll(portion);
         appended.push(...outcomes);
         this.backpressure.stored(facts, lastOf(outcomes)!);
+        // A request that is stored in part is held rather than rejected, because its retry would report duplicates.
+        budget.counting = budget.total;
       } catch (error) {
         this.backpressure.release(facts);
         // The erasure began after the events were checked. A retry of the request rejects them one by one, or its key.
