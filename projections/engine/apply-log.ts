@@ -5,14 +5,14 @@ import { pause } from '../../src/flow/time.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/tables.js';
 import { applyByBisection, applyOrPark, readDropped } from './parking.js';
+import { livePosition } from './checkpoints.js';
 import {
   DROP_SECONDARY_INDEXES,
-  livePosition,
   SHADOW_INDEXES,
   STORAGE_PARAMETERS,
   TRY_LOCK,
   UNLOCK_ALL,
-} from './checkpoints.js';
+} from './shadow-tables-sql.js';
 import { dispatchBatch, type ProjectionBatch } from './dispatch-batch.js';
 import { PipelinedWriter, ISOLATION_STATEMENT_TIMEOUT_MS } from './projector.js';
 import { type Projection, type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './projection.js';

@@ -7,15 +7,15 @@ import { EXPORT_APPLICATION_NAME } from '../../src/read-models/pools.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
+import { livePosition } from './checkpoints.js';
 import {
   ACCESS_OF_TABLE,
   CANCEL_BACKEND,
   CREATE_MISSING_INDEXES,
   END_EXPORTS,
   END_WITH_CLIENT,
-  livePosition,
   READ_BACKEND,
-} from './checkpoints.js';
+} from './shadow-tables-sql.js';
 import { type Dropped, readDropped } from './parking.js';
 import { ApplyError } from './poison-events.js';
 
@@ -103,8 +103,8 @@ const rebuildOnce = (
       for (let attempt = 1; ; attempt += 1) {
         position = await applyUpToLive(source, target, position, reportProgress);
         try {
-          const endsExports = attempt > PATIENT_ATTEMPTS;
-          position = await switchOver(source, target, { lockConnection, position, dropped, endsExports });
+          const filled = { lockConnection, position, dropped };
+          position = await switchOver(source, target, filled, attempt > PATIENT_ATTEMPTS);
           break;
         } catch (error) {
           if (!LOCK_CONFLICTS.has((error as { code?: unknown }).code)) throw error;
@@ -165,14 +165,17 @@ interface Filled {
   readonly position: bigint;
   /** The parked events that had been dropped when the rebuild began. */
   readonly dropped: Dropped;
-  readonly endsExports: boolean;
 }
 
-/** @returns the position at which the tables were switched */
+/**
+ * @param endsExports whether CSV exports that read the tables are ended
+ * @returns the position at which the tables were switched
+ */
 const switchOver = async (
   source: Source,
   target: Target,
-  { lockConnection, position, dropped, endsExports }: Filled,
+  { lockConnection, position, dropped }: Filled,
+  endsExports: boolean,
 ): Promise<bigint> => {
   const { projection, schema } = target;
   const { name } = projection;
@@ -191,8 +194,12 @@ const switchOver = async (
     if ((await readDroppedOf(source)).get(name)?.size !== dropped.get(name)?.size) throw new DroppedMeanwhile();
     for (const table of projection.tables) {
       const access = await ACCESS_OF_TABLE.run(lockConnection, { table });
-      const replace = `drop table read."${table}"; alter table "${schema}"."${table}" set schema read`;
-      await whileEndingExports(endsExports ? source.pool : undefined, table, () => lockConnection.query(replace));
+      const ending = endsExports ? setTimeout(() => endExports(source.pool, table), END_EXPORTS_AFTER_MS) : undefined;
+      try {
+        await lockConnection.query(`drop table read."${table}"; alter table "${schema}"."${table}" set schema read`);
+      } finally {
+        clearTimeout(ending);
+      }
       for (const { command } of access) await lockConnection.query(command);
     }
     await live
@@ -210,21 +217,9 @@ const switchOver = async (
   }
 };
 
-/** @param pool undefined to leave exports alone */
-const whileEndingExports = async (
-  pool: Pool | undefined,
-  table: string,
-  run: () => Promise<unknown>,
-): Promise<void> => {
-  const end = (): void =>
-    void (pool && END_EXPORTS.run(pool, { table, application: EXPORT_APPLICATION_NAME }).catch(() => {}));
-  const timer = setTimeout(end, END_EXPORTS_AFTER_MS);
-  try {
-    await run();
-  } finally {
-    clearTimeout(timer);
-  }
-};
+/** A failure means that the switch waits for the exports, as if they had not been ended. */
+const endExports = (pool: Pool, table: string): void =>
+  void END_EXPORTS.run(pool, { table, application: EXPORT_APPLICATION_NAME }).catch(() => {});
 
 /** The projections whose rows were written by an earlier version of the projection. */
 const findOutdated = async (pool: Pool, projections: readonly Projection[]): Promise<Projection[]> => {

@@ -3,7 +3,8 @@ import { inTransaction } from '../../src/postgres/transaction.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import type { Projection } from './projection.js';
 import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
-import { livePosition, COLUMNS_OF_TABLE } from './checkpoints.js';
+import { livePosition } from './checkpoints.js';
+import { COLUMNS_OF_TABLE } from './shadow-tables-sql.js';
 
 /** A row that only the read model or only the rebuild has. */
 export interface Difference {

@@ -96,9 +96,11 @@ const profileKey = (type: string, text: string): string => {
     const profile =
       location && (profileHost(location.host) ?? readProfileLink(location.host, pathOf(location.rest), location.rest));
     if (profile?.type === type) return `${type}:${profile.name}`;
-    // A link to something else is that, so that a check finds it. A name such as `in/NAME` has no host.
-    const key = location && (location.scheme !== '' || hostsProfiles(location.host)) ? pageKey(location) : '';
-    if (key !== '' && key !== urlKey(location!.host)) return key;
+    // A link to anything else has the key of what it leads to, so that a check finds it. `in/NAME` is no link.
+    if (location !== undefined && (location.scheme !== '' || hostsProfiles(location.host))) {
+      const key = pageKey(location);
+      if (key !== urlKey(location.host)) return key;
+    }
   }
   return `${type}:${profileName(type, trimPastedText(refanged) || refanged)}`;
 };

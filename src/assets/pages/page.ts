@@ -50,7 +50,7 @@ interface Pattern {
 }
 
 const PLACEHOLDER = /\{(?:hex|any-case|\.\.\.)?\}/g;
-/** A part in which letter case says nothing. */
+/** A part of a name whose letter case does not count. */
 const ANY_CASE = '{any-case}';
 const HEX = /^(?:0x)?[0-9a-f]{8,64}$/i;
 const LOCALES = '|[a-z]{2}(?:-[a-z]{2,4})?';

@@ -12,7 +12,7 @@
  * - `:tenants` subdomains belong to different people, so that only `www.` is an alias.
  *
  * A pattern has segments of a path and parameters. `{}` is a part of the name, `*` is any segment that is not, any other
- * text must be equal, in any letter case. `{any-case}` is a part of which letter case says nothing, `{hex}` a part that is
+ * text must be equal, in any letter case. `{any-case}` is a part whose letter case does not count, `{hex}` a part that is
  * hexadecimal, `*-{hex}` such a part after the last dash, `{...}` the rest of the path. More segments and parameters may
  * follow and are not part of the name. The text after `>` is the name, if it differs from the pattern; it begins with
  * `//` and a host if another host shows the page. The first pattern that matches names the page. Without one, the path,

@@ -52,7 +52,9 @@ const MAX_PASSES = 10;
 /** Returns the keys of a text that a sender sent, also that of the host of a link. */
 const keysOfText = (text: string): readonly string[] => {
   const { parsed, internalAddress } = parseContent(text);
-  return parsed?.keys ?? (internalAddress ? [assetKey({ ...internalAddress, content: internalAddress.name })] : []);
+  return (
+    parsed?.keys ?? (internalAddress ? [assetKey({ type: internalAddress.type, content: internalAddress.name })] : [])
+  );
 };
 
 /** Whether a sample names an asset in any of its strings, because the data of a rejected event may have any shape. */
@@ -84,8 +86,7 @@ const redactSamplesOnce = async (pool: Pool, content: string, keys: readonly str
  * counts stay.
  * @returns whether there were any
  */
-const redactSamples = async (pool: Pool, content: string): Promise<boolean> => {
-  const keys = keysOf(content);
+const redactSamples = async (pool: Pool, content: string, keys: readonly string[]): Promise<boolean> => {
   // A row that is counted up between the reading and the emptying is elsewhere then, where the next pass finds it.
   for (let pass = 0; pass < MAX_PASSES; pass++)
     if ((await redactSamplesOnce(pool, content, keys)) === 0) return pass > 0;
@@ -169,11 +170,11 @@ export const redactAsset = async (
   operator: string,
   onProgress: OnProgress = () => {},
 ): Promise<Redacted> => {
-  const hashes = hashesOf(content);
+  const keys = keysOf(content);
   const contents = openStoredContents(session);
-  const found = await findAll(session, contents, hashes, onProgress);
+  const found = await findAll(session, contents, keys.map(hashOfKey), onProgress);
   await requireNoneParked(session, found);
-  const hadSamples = await redactSamples(session.pool, content);
+  const hadSamples = await redactSamples(session.pool, content, keys);
   if (found.length > 0)
     await redactEvents(
       session,
