@@ -21,7 +21,7 @@ import { poolerUnavailable } from './faults/pooler-unavailable.js';
 import { fasterProducer } from './faults/faster-producer.js';
 import { lostPositions } from './faults/lost-positions.js';
 import { longRun } from './faults/long-run.js';
-import { noisyNeighbour } from './faults/noisy-neighbour.js';
+import { noisyNeighbours } from './faults/noisy-neighbour.js';
 import { troubledReplica } from './faults/replica.js';
 import { restored } from './faults/restore.js';
 import { rollingRestarts } from './faults/rolling-restarts.js';
@@ -73,7 +73,7 @@ const FAULTS: readonly Scenario[] = [
   fasterProducer,
   killedMigration,
   restored,
-  noisyNeighbour,
+  ...noisyNeighbours,
   heavyNeighbour,
   failover,
   asynchronousFailover,

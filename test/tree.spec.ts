@@ -43,6 +43,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'event-log/in-memory.spec.ts': 'the contract of the log, kept by the log in memory that specs use',
   'events/longest-list.spec.ts': 'the longest lists that an event may carry',
   'events/vocabulary.spec.ts': 'the types of the vocabulary, by the compiler',
+  'flow/limits-in-one-turn.spec.ts': 'every limiter of src, called many times before it can poll',
   'http/bodies.spec.ts': 'request bodies of all routes: sizes, compression, budgets',
   'http/unread-docs-responses.spec.ts': 'clients that request the API reference and disconnect',
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',

@@ -29,7 +29,7 @@ function* heaviest(random: Random): Generator<Sent> {
 export const heavyNeighbour: Scenario<Scale> = {
   name: 'F24',
   what: 'one organization sends the most expensive events at full rate',
-  full: { events: 0, seconds: 600, latencyMs: 500 },
+  full: { events: 0, seconds: 600, latencyMs: 500, connections: 4 },
   run: (context, scale) => runNoisyNeighbour(context, scale, { events: heaviest }),
   guard: 'backpressure of the endpoint by the backlog of facts',
   controlScale: { seconds: 3 },

@@ -15,9 +15,10 @@ export interface Scale {
   readonly seconds?: number;
   /** The maximum p99 from acknowledgement to counted, in ms. */
   readonly latencyMs: number;
+  /** The connections of the noisy organization. */
+  readonly connections: number;
 }
 
-const CONNECTIONS = 4;
 const BATCH = 1_000;
 
 /** Generates a backfill of one organization: new records and changes. */
@@ -45,12 +46,12 @@ interface NeighbourOptions {
  */
 export const runNoisyNeighbour = async (
   context: RunContext,
-  { events, seconds = 0, latencyMs }: Scale,
+  { events, seconds = 0, latencyMs, connections }: Scale,
   { events: flood = backfill, isProjectorSlow = false, pastEndpoint }: NeighbourOptions = {},
 ): Promise<Outcome> => {
   const { service, log, keys, env } = await startWithMemoryReports(context, { organizations: NEIGHBOURS });
   const history = new History(context);
-  const noisySender = new Sender(() => service.url, keys.ingest, history, CONNECTIONS);
+  const noisySender = new Sender(() => service.url, keys.ingest, history, connections);
   const stop = new AbortController();
   const batches = inBatches(flood(context.random), BATCH);
   const loudly =
@@ -108,22 +109,22 @@ export const runNoisyNeighbour = async (
         log,
         history.accepted + history.duplicates + othersHistory.accepted,
         keys,
-        CONNECTIONS * BATCH,
+        connections * BATCH,
       )),
       ...(await checkVerify(context, env)),
     );
   }
   return {
-    workload: `${history.accepted} events of one organization (${Math.round(perSecond)} stored a second)`,
+    workload: `${history.accepted} events of one organization on ${connections} connections (${Math.round(perSecond)} stored a second)`,
     observed: `${latencies.length} events of ${NEIGHBOURS.length} others counted after p50 ${Math.round(percentile(latencies, 0.5))}, p99 ${Math.round(p99)}, at most ${Math.round(Math.max(...latencies))} ms; the noisy organization got ${slowed} × 429`,
     findings,
   };
 };
 
-export const noisyNeighbour: Scenario<Scale> = {
-  name: 'F21',
-  what: 'one organization sends at full rate',
-  full: { events: 10_000_000, latencyMs: 500 },
+const noisyNeighbour = (name: string, connections: number): Scenario<Scale> => ({
+  name,
+  what: `one organization sends at full rate on ${connections} connections`,
+  full: { events: 1_000_000, seconds: 0, latencyMs: 500, connections },
   run: (context, scale) => runNoisyNeighbour(context, scale),
   guard: 'backpressure of the endpoint by the backlog of the projector',
   controlScale: { events: 0, seconds: 3 },
@@ -134,4 +135,10 @@ export const noisyNeighbour: Scenario<Scale> = {
       // The projector is slowed down, so that a few thousand events suffice.
       { pastEndpoint: 5_000, isProjectorSlow: true },
     ),
-};
+});
+
+export const noisyNeighbours = [
+  noisyNeighbour('F21', 4),
+  noisyNeighbour('F21a', 16),
+  noisyNeighbour('F21b', 64),
+] as const;

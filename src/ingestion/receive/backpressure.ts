@@ -75,8 +75,9 @@ class FactCounts {
 const POLL_INTERVAL_MS = 20;
 /** The timeout for reading the checkpoint. If the database does not respond, the append will fail. */
 const CHECKPOINT_TIMEOUT_MS = 300;
-/** Maximum number of requests held at the same time, because each held request keeps its body in memory. */
-const MAX_HELD_REQUESTS = limit('requests held while facts are counted', 64, 'requests', 'process', '429');
+/** Maximum number of requests held at the same time. The bytes of their bodies are limited by `BODIES`. */
+const MAX_HELD = limit('requests held while facts are counted', 256, 'requests', 'process', '429');
+const MAX_HELD_OF_ORGANIZATION = limit('requests held while facts are counted', 64, 'requests', 'organization', '429');
 /** The lane of the metrics in `projections/registry.ts`. */
 const LANE = 'counts';
 /**
@@ -106,6 +107,20 @@ const HELD_WHILE_COUNTING_MS = limit('request held until facts are counted', 2_0
 const HELD_MS = limit('request held until facts are stored and counted', 10_000, 'ms', 'request', '429');
 export const newHoldBudget = (): HoldBudget => ({ counting: HELD_WHILE_COUNTING_MS, total: HELD_MS });
 
+/** A request that waits until its facts may be stored. */
+interface HeldRequest {
+  readonly facts: Facts;
+  /** The organization with most of the facts. */
+  readonly organization: string;
+  readonly budget: HoldBudget;
+  /** Why the request is held; undefined until it is checked for the first time. */
+  reason: HoldReason | undefined;
+  /** Until when its time is charged, by the injected clock, in ms. */
+  chargedUntil: number;
+  readonly resolve: () => void;
+  readonly reject: (error: TooManyRequests) => void;
+}
+
 /** An append whose events are stored but not counted yet. */
 interface UncountedAppend {
   /** The position of the append's last event in the log. */
@@ -129,7 +144,9 @@ export class IngestBackpressure {
   private readonly admitted = new FactCounts();
   /** The facts that are stored and wait only for the projector. */
   private readonly uncounted = new FactCounts();
-  private held = 0;
+  /** In order of arrival. */
+  private held: HeldRequest[] = [];
+  private isPolling = false;
   private checkedAt = Number.NEGATIVE_INFINITY;
   private readonly readCountedOnce = singleFlight(() => this.readCounted());
   /** The checkpoint of the metrics as last read, and when it last moved; undefined until it is read. */
@@ -152,28 +169,16 @@ export class IngestBackpressure {
    * @param budget reduced by the time for which the request was held
    * @throws TooManyRequests if the budget is used up or too many requests are held
    */
-  async admit(facts: Facts, budget = newHoldBudget()): Promise<void> {
-    let holdReason = await this.holdReasonFor(facts);
-    if (holdReason !== undefined) {
-      const isFull = this.held >= MAX_HELD_REQUESTS;
-      this.held += 1;
-      try {
-        while (holdReason !== undefined) {
-          if (isFull || budget.total <= 0 || (holdReason === 'counting' && budget.counting <= 0))
-            throw new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[holdReason]);
-          const before = this.clock.now();
-          await this.clock.sleep(POLL_INTERVAL_MS);
-          const next = await this.holdReasonFor(facts);
-          const heldMs = this.clock.now() - before;
-          budget.total -= heldMs;
-          if (holdReason === 'counting') budget.counting -= heldMs;
-          holdReason = next;
-        }
-      } finally {
-        this.held -= 1;
-      }
-    }
-    this.admitted.add(facts);
+  admit(facts: Facts, budget = newHoldBudget()): Promise<void> {
+    // A request of an organization with a large backlog does not overtake the requests that are held.
+    const mayOvertake = this.held.length === 0 || !this.admitted.areMostlyFromHeavy(facts);
+    if (mayOvertake && this.take(facts) === undefined) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const chargedUntil = this.clock.now();
+      const organization = organizationOf(facts);
+      this.held.push({ facts, organization, budget, reason: undefined, chargedUntil, resolve, reject });
+      if (!this.isPolling) void this.poll();
+    });
   }
 
   /**
@@ -191,12 +196,51 @@ export class IngestBackpressure {
     this.admitted.remove(facts);
   }
 
-  private async holdReasonFor(facts: Facts): Promise<HoldReason | undefined> {
-    if (!this.admitted.isFullFor(facts)) return undefined;
-    await this.refresh();
+  /**
+   * Admits these facts if they fit. The check and the entry are in one turn of the event loop, so that requests that
+   * wait for the same read of the checkpoint are not admitted together.
+   * @returns why the facts were not admitted; undefined if they were
+   */
+  private take(facts: Facts): HoldReason | undefined {
     const isHeldBy = (counts: FactCounts): boolean => counts.isFullFor(facts) && counts.areMostlyFromHeavy(facts);
-    if (!isHeldBy(this.admitted)) return undefined;
-    return isHeldBy(this.uncounted) ? 'counting' : 'storing';
+    if (isHeldBy(this.admitted)) return isHeldBy(this.uncounted) ? 'counting' : 'storing';
+    this.admitted.add(facts);
+    return undefined;
+  }
+
+  /** Checks the held requests, in order of arrival, until none is left. */
+  private async poll(): Promise<void> {
+    this.isPolling = true;
+    for (;;) {
+      await this.refresh();
+      this.checkHeld();
+      if (this.held.length === 0) break;
+      await this.clock.sleep(POLL_INTERVAL_MS);
+    }
+    this.isPolling = false;
+  }
+
+  private checkHeld(): void {
+    const now = this.clock.now();
+    const heldOf = new Map<string, number>();
+    const kept: HeldRequest[] = [];
+    for (const request of this.held) {
+      const { facts, organization, budget, reason: before, chargedUntil } = request;
+      if (before !== undefined) budget.total -= now - chargedUntil;
+      if (before === 'counting') budget.counting -= now - chargedUntil;
+      const reason = this.take(facts);
+      const ofOrganization = heldOf.get(organization) ?? 0;
+      const isOneTooMany = kept.length >= MAX_HELD || ofOrganization >= MAX_HELD_OF_ORGANIZATION;
+      if (reason === undefined) request.resolve();
+      else if (isOneTooMany || budget.total <= 0 || (reason === 'counting' && budget.counting <= 0))
+        request.reject(new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[reason]));
+      else {
+        [request.reason, request.chargedUntil] = [reason, now];
+        heldOf.set(organization, ofOrganization + 1);
+        kept.push(request);
+      }
+    }
+    this.held = kept;
   }
 
   private async refresh(): Promise<void> {
@@ -239,4 +283,11 @@ const partition = <Item>(items: readonly Item[], isFirst: (item: Item) => boolea
   const parts: [Item[], Item[]] = [[], []];
   for (const item of items) parts[isFirst(item) ? 0 : 1].push(item);
   return parts;
+};
+
+/** Returns the organization with most of these facts. */
+const organizationOf = (facts: Facts): string => {
+  let [most, organization] = [0, ''];
+  for (const [name, n] of facts) if (n > most) [most, organization] = [n, name];
+  return organization;
 };

@@ -228,15 +228,100 @@ describe('A log that is slower than the projector', () => {
   });
 });
 
-it('rejects a request immediately if 64 others are held', async () => {
-  await store(big);
-  const held = Promise.allSettled(Array.from({ length: 64 }, () => pace.admit(big)));
-  const endless = { counting: Infinity, total: Infinity };
-  await clock.advance(20);
-  await expect(pace.admit(big, endless)).rejects.toThrow(TooManyRequests);
-  counted = head;
-  await clock.advance(20_000, 100);
-  await held;
+describe('Requests that are held', () => {
+  const endless = (): HoldBudget => ({ counting: Infinity, total: Infinity });
+  const hold = (organization: string, requests: number): Promise<unknown> =>
+    Promise.allSettled(Array.from({ length: requests }, () => pace.admit(new Map([[organization, 2_000]]))));
+
+  it('are at most 64 per organization', async () => {
+    await store(big);
+    await store(new Map([['other', 2_000]]));
+    const held = hold('big', 64);
+    await clock.advance(20);
+    const refused = expect(pace.admit(big, endless())).rejects.toThrow(TooManyRequests);
+    const other = pace.admit(new Map([['other', 2_000]]), endless());
+    expect(await stateAfter(40, other)).toBe('held');
+    await refused;
+    counted = head;
+    await clock.advance(20_000, 100);
+    await held;
+  });
+
+  it('are at most 256 in total', async () => {
+    const others = ['a', 'b', 'c', 'd', 'e'];
+    for (const organization of others) await store(new Map([[organization, 2_000]]));
+    const held = others.slice(0, 4).map((organization) => hold(organization, 64));
+    await clock.advance(20);
+    const refused = expect(pace.admit(new Map([['e', 2_000]]), endless())).rejects.toThrow(TooManyRequests);
+    await clock.advance(40);
+    await refused;
+    await clock.advance(20_000, 100);
+    await Promise.all(held);
+  });
+
+  it('are admitted in the order of their arrival, and are not overtaken by a smaller request', async () => {
+    await store(new Map([['big', 1_000]]));
+    const order: string[] = [];
+    const admit = (name: string, facts: number): void =>
+      void pace.admit(new Map([['big', facts]])).then(() => order.push(name));
+    admit('first', 750);
+    await clock.advance(10);
+    admit('second', 200);
+    // The second request would fit, but the first request has waited longer.
+    for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(order).toEqual([]);
+    counted = head;
+    await clock.advance(40);
+    expect(order).toEqual(['first', 'second']);
+  });
+});
+
+describe.each([4, 16, 64])('%i connections of one organization that sends at full rate', (connections) => {
+  const FACTS_PER_MS = 7.5;
+  const PORTION = new Map([['big', 750]]);
+
+  it('never have more facts waiting than the limit, so that an event of another organization hardly waits', async () => {
+    let [position, waiting, most, stored] = [0, 0, 0, 0];
+    const queue: { readonly position: number; left: number }[] = [];
+    const isRunning = new AbortController();
+    const append = async (facts: Facts, n: number): Promise<void> => {
+      await pace.admit(facts);
+      waiting += n;
+      most = Math.max(most, waiting);
+      await clock.sleep(20);
+      queue.push({ position: (position += 1), left: n });
+      pace.stored(facts, BigInt(position));
+    };
+    const project = (ms: number): void => {
+      for (let left = ms * FACTS_PER_MS; left > 0 && queue[0] !== undefined;) {
+        const done = Math.min(left, queue[0].left);
+        [left, waiting] = [left - done, waiting - done];
+        if ((queue[0].left -= done) === 0) counted = queue.shift()!.position;
+      }
+    };
+    const send = async (): Promise<void> => {
+      while (!isRunning.signal.aborted) {
+        await append(PORTION, 750).then(
+          () => (stored += 750),
+          () => clock.sleep(1_000),
+        );
+      }
+    };
+    const senders = Array.from({ length: connections }, send);
+    for (let elapsed = 0; elapsed < 5_000; elapsed += 10) {
+      project(10);
+      await clock.advance(10);
+    }
+    isRunning.abort();
+    expect(most).toBeLessThanOrEqual(1_500);
+    // The projector is busy for most of the time.
+    expect(stored).toBeGreaterThan(0.6 * 5_000 * FACTS_PER_MS);
+    for (let elapsed = 0; elapsed < 12_000; elapsed += 100) {
+      project(100);
+      await clock.advance(100, 100);
+    }
+    await Promise.all(senders);
+  });
 });
 
 it('no longer counts facts as waiting once they are released without having been stored', async () => {
