@@ -54,6 +54,22 @@ const createShadowSchema = async (pool: Pool, schema: string, projection: Projec
     for (const { command } of await DROP_SECONDARY_INDEXES.run(pool, { schema, table })) await pool.query(command);
 };
 
+/**
+ * How long a transaction that holds the checkpoint may wait for the last events to be applied, in ms. The work before the
+ * lock leaves few of them, so one statement may reach its timeout.
+ */
+const HELD_MS = 2 * STATEMENT_TIMEOUT_MS;
+/** Begins a transaction that holds the checkpoint while the last events are applied. */
+export const BEGIN_HOLDING = `begin; set local idle_in_transaction_session_timeout = ${HELD_MS}`;
+
+/**
+ * Runs work in which a transaction holds the checkpoint. The work does not wait for an unavailable log, because the live
+ * projector waits for the checkpoint: the work fails, which ends its transaction, and is repeated for at most 60 s.
+ * @throws Unavailable if the log stays unavailable; any other error of `work`
+ */
+export const whileHolding = <Result>(source: Source, work: (impatient: Source) => Promise<Result>): Promise<Result> =>
+  readWithRetries(() => work({ ...source, onWait: undefined, timeoutMs: 0 }), source);
+
 /** The log to read and the database to write. `onWait` and `stop` apply while the log is unavailable. */
 export interface Source extends RetryOptions {
   readonly pool: Pool;

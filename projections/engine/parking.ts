@@ -240,9 +240,13 @@ export const applyByBisection = async (
       return [failedEvent(event, error.message)];
     }
     const middle = events.length >> 1;
-    return [
-      ...(await applyByBisection(transaction, { projection, events: events.slice(0, middle), recorded })),
-      ...(await applyByBisection(transaction, { projection, events: events.slice(middle), recorded })),
+    const cut = recorded.findIndex(({ position }) => position === events[middle]!.position);
+    const halves = [
+      { projection, events: events.slice(0, middle), recorded: recorded.slice(0, cut) },
+      { projection, events: events.slice(middle), recorded: recorded.slice(cut) },
     ];
+    const failed: FailedEvent[] = [];
+    for (const half of halves) failed.push(...(await applyByBisection(transaction, half)));
+    return failed;
   }
 };

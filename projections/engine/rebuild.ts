@@ -6,7 +6,15 @@ import { inTransaction } from '../../src/postgres/transaction.js';
 import { EXPORT_APPLICATION_NAME } from '../../src/read-models/pools.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { type Projection, versionOf } from './projection.js';
-import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
+import {
+  applyLog,
+  applyUpToLive,
+  BEGIN_HOLDING,
+  type Source,
+  type Target,
+  whileHolding,
+  withShadowTables,
+} from './apply-log.js';
 import { livePosition } from './checkpoints.js';
 import {
   ACCESS_OF_TABLE,
@@ -104,7 +112,8 @@ const rebuildOnce = (
         position = await applyUpToLive(source, target, position, reportProgress);
         try {
           const filled = { lockConnection, position, dropped };
-          position = await switchOver(source, target, filled, attempt > PATIENT_ATTEMPTS);
+          const endsExports = attempt > PATIENT_ATTEMPTS;
+          position = await whileHolding(source, (held) => switchOver(held, target, filled, endsExports));
           break;
         } catch (error) {
           if (!LOCK_CONFLICTS.has((error as { code?: unknown }).code)) throw error;
@@ -181,7 +190,9 @@ const switchOver = async (
   const { name } = projection;
   const live = readModelsOver(lockConnection).withSchema('read');
   try {
-    await lockConnection.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`);
+    await lockConnection.query(
+      `${BEGIN_HOLDING}; set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`,
+    );
     // The lock makes the live projector wait, so that the new tables can reach exactly the position of the live tables.
     const upTo = await livePosition(live, projection, { lock: true });
     if (position > upTo)

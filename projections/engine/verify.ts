@@ -2,7 +2,15 @@ import type { PoolClient } from 'pg';
 import { inTransaction } from '../../src/postgres/transaction.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import type { Projection } from './projection.js';
-import { applyLog, applyUpToLive, type Source, type Target, withShadowTables } from './apply-log.js';
+import {
+  applyLog,
+  applyUpToLive,
+  BEGIN_HOLDING,
+  type Source,
+  type Target,
+  whileHolding,
+  withShadowTables,
+} from './apply-log.js';
 import { livePosition } from './checkpoints.js';
 import { COLUMNS_OF_TABLE } from './shadow-tables-sql.js';
 
@@ -52,7 +60,7 @@ const compare = async (
   const { projection, schema } = target;
   const current = await applyUpToLive(source, target, reached);
   try {
-    await takeSnapshot(source, target, { lockConnection, reached: current });
+    await whileHolding(source, (held) => takeSnapshot(held, target, { lockConnection, reached: current }));
     const differences: Difference[] = [];
     for (const table of projection.tables) {
       // A scavenge of EventStoreDB removes events, and with them the first event of some milliseconds.
@@ -93,8 +101,7 @@ const takeSnapshot = (
     // The first query of the transaction takes the snapshot.
     await livePosition(readModelsOver(lockConnection).withSchema('read'), projection);
   };
-  const limits = 'set local lock_timeout = 30000; set local idle_in_transaction_session_timeout = 30000';
-  return inTransaction(source.pool, snapshotAtCheckpoint, `begin; ${limits}`);
+  return inTransaction(source.pool, snapshotAtCheckpoint, `${BEGIN_HOLDING}; set local lock_timeout = 30000`);
 };
 
 /** The columns of a table for `select`. Types that cannot be compared are cast to text. */

@@ -1,7 +1,13 @@
 import type { PoolClient } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
 import { COUNTED_TYPES } from '../../src/events/record.js';
-import { type ProjectedEvent, lastWriterWins, type Projection, type Write } from '../engine/projection.js';
+import {
+  type ProjectedEvent,
+  lastWriterWins,
+  type Projection,
+  type Recorded,
+  type Write,
+} from '../engine/projection.js';
 import { KEY_VERSION } from '../../src/assets/asset.js';
 import { forEachYielding } from '../../src/flow/time.js';
 import { isFilteredBy, ITEM_VERSION, kindOf, LISTED_KIND } from '../../src/events/listed-items.js';
@@ -28,7 +34,10 @@ const isRedactedEvent = (projected: ProjectedEvent<RecordEvent>): projected is P
  * Keeps only the newest state of each record, but all states of each entry, because each state of an entry may concern
  * different organizations, and all events of disputes, because a dispute is put together from several events.
  */
-const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<Write> => {
+const prepare = async (
+  events: readonly ProjectedEvent<RecordEvent>[],
+  recorded: readonly Recorded[],
+): Promise<Write> => {
   const newest = new Map<string, Row>();
   const states: (EntryState | Redaction)[] = [];
   const disputes: (ProjectedEvent<DisputeEvent> | Redaction)[] = [];
@@ -64,7 +73,8 @@ const prepare = async (events: readonly ProjectedEvent<RecordEvent>[]): Promise<
       newest.set(key, withFirst(newest.get(key)!, { ...earlier, objectId: earlier.objectId ?? row.objectId }));
   });
   return async ({ connection }) => {
-    const dateOf = await datesOf(events, connection);
+    const dateOf = await datesOf(recorded, connection);
+    if (events.length === 0) return;
     await redactListed(redactions, connection, dateOf);
     for (const row of await foldVerdicts(states, connection, dateOf)) newest.set(keyOf(row), row);
     for (const row of await foldDisputes(disputes, connection, dateOf)) newest.set(keyOf(row), row);
@@ -127,6 +137,7 @@ export const records = {
   versions: [KEY_VERSION, ITEM_VERSION],
   tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'recording_clock'],
   indexedForReaders: ['listed_records', 'brand_records'],
+  clock: 'recording_clock',
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,
 } satisfies Projection<RecordEvent>;

@@ -17,6 +17,8 @@ export interface OutputOptions {
 
 export const FAILED = 1;
 export const WRONG_USAGE = 2;
+/** A check, whose code 1 says that it found something, could not be completed. */
+export const UNCHECKED = 3;
 
 type Cell = string | number | boolean | readonly string[] | null | undefined;
 
@@ -43,11 +45,11 @@ export const positionsAsStrings = (row: object): object => {
 /** The call was interrupted by a signal. */
 export class Interrupted extends Error {}
 
-const failure = (error: unknown): void => {
+const failure = (error: unknown, failed: number): void => {
   if (error instanceof Interrupted) {
     say(error.message);
     // The process exits at once, because pending operations may still wait for a response.
-    process.exit(FAILED);
+    process.exit(failed);
   }
   if (error instanceof Invalid) {
     for (const issue of error.issues.length > 0 ? error.issues : [error.message]) say(issue);
@@ -55,25 +57,27 @@ const failure = (error: unknown): void => {
     return;
   }
   say(error instanceof Error && error.message !== '' ? error.message : String(error));
-  process.exitCode = error instanceof ConfigError ? EXIT_CONFIG : FAILED;
+  process.exitCode = error instanceof ConfigError ? EXIT_CONFIG : failed;
 };
 
 /**
  * Sets the action of a command: adds `--json`, prints the result of `work`, and turns an error into a message and an
  * exit code.
+ * @param failed the exit code after an error that is neither wrong usage nor a wrong setting
  */
 export const prints = <Arguments extends unknown[]>(
   command: Command,
   work: (...args: Arguments) => Promise<Result>,
+  failed = FAILED,
 ): Command =>
   command.option('--json', 'print one JSON value').action(async (...args: unknown[]) => {
     try {
-      const { lines, json, failed } = await work(...(args as Arguments));
-      if (command.opts<OutputOptions>().json) printJson(json);
-      else print(lines);
-      if (failed) process.exitCode = FAILED;
+      const result = await work(...(args as Arguments));
+      if (command.opts<OutputOptions>().json) printJson(result.json);
+      else print(result.lines);
+      if (result.failed) process.exitCode = FAILED;
     } catch (error) {
-      failure(error);
+      failure(error, failed);
     }
   });
 

@@ -12,7 +12,7 @@ import { type Difference, MAX_SHOWN, verify } from '../../projections/engine/ver
 import { Invalid } from '../errors.js';
 import { readWithRetries } from '../event-log/read-streams.js';
 import { say } from '../runtime/terminal.js';
-import { prints, type Result, positionsAsStrings } from './output.js';
+import { prints, type Result, positionsAsStrings, UNCHECKED } from './output.js';
 
 const POLL_MS = 100;
 /** How long to wait for a projector of the service before the call projects the rest of the log itself. */
@@ -159,6 +159,7 @@ export const addProjectionCommands = (program: Command): void => {
       .argument('[name]')
       .description('recompute the tables from the log and print the differences; exits with 1 if there are any'),
     verifyAll,
+    UNCHECKED,
   );
 };
 

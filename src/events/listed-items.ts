@@ -25,7 +25,7 @@ export const numbersOf = (names: Iterable<string> = KIND_NAMES): number[] =>
  * Must be incremented if the form of an item, its place in the feed, or another row of the projection `records` changes;
  * all rows of the projection are then written again.
  */
-export const ITEM_VERSION = 2;
+export const ITEM_VERSION = 3;
 
 const id: JsonSchema = { type: 'string', description: 'The id that upstream assigned.', examples: ['record-1'] };
 const instant = (description: string): JsonSchema => ({

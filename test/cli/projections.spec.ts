@@ -50,6 +50,21 @@ it('projections verify counts the differences of each table before it lists them
   }
 });
 
+it('projections verify exits with another code than for differences if it could not compare the tables', async () => {
+  const database = await createDatabase();
+  const other = await database.pool.connect();
+  try {
+    await projectToHead(await createPostgresLog(database.pool), database.pool);
+    await other.query(`select pg_advisory_lock(hashtext('read_check_asset-groups'))`);
+    const { code, err } = await operatorCall({ DATABASE_URL: database.url }, 'projections', 'verify', 'asset-groups');
+    expect(err).toContain('A verification of "asset-groups" is already running');
+    expect(code).toBe(3);
+  } finally {
+    other.release(true);
+    await database.drop();
+  }
+});
+
 it.each([
   [-1n, 1_000n, 0n],
   [0n, 1_000n, 0n],

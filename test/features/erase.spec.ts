@@ -156,6 +156,8 @@ describe('organizations erase', () => {
     // An event that the endpoint never stores, and that every projection of its type parks.
     const broken = stored(sentThreat(`${SECRET}-parked`, { organization: 'acme' }));
     await app.log.append(broken.stream, 'any', [{ ...broken.event, data: { ...broken.event.data, status: 7 } }]);
+    // The newest record of the log is the organization's.
+    await send(upstream, [sentThreat(`${SECRET}-newest`, { organization: 'acme' })]);
     await projecting.reached();
   });
   afterEach(async () => {
@@ -177,7 +179,7 @@ describe('organizations erase', () => {
     const certificate = JSON.parse(erased.out);
     expect(certificate).toMatchObject({
       digest: expect.stringMatching(/^[0-9a-f]{64}$/),
-      events: { ApiKeyIssued: 1, AssetStatusChanged: 3, ThreatStatusChanged: 3, WebhookCreated: 1 },
+      events: { ApiKeyIssued: 1, AssetStatusChanged: 3, ThreatStatusChanged: 4, WebhookCreated: 1 },
       rows: { 'read.listed_records': expect.any(Number), 'service.rejections': expect.any(Number) },
       outOfReach: expect.arrayContaining([{ what: expect.stringContaining('WAL'), newestCopy: expect.any(String) }]),
     });
@@ -392,7 +394,7 @@ describe('organizations erase', () => {
   it('counts with --dry-run and changes nothing, and asks for the slug again', async () => {
     const before = await dump();
     const { code, out } = await erase('acme', '--dry-run', '--json');
-    expect([code, JSON.parse(out).events.ThreatStatusChanged]).toEqual([0, 3]);
+    expect([code, JSON.parse(out).events.ThreatStatusChanged]).toEqual([0, 4]);
     expect(await erase('acme', '--confirm', 'acme-2')).toMatchObject({ code: 2, out: '' });
     expect(await erase('nobody', '--confirm', 'nobody')).toMatchObject({ code: 1, out: '' });
     expect(await erase('nobody', '--dry-run')).toMatchObject({ code: 1, out: '' });

@@ -119,8 +119,8 @@ class World {
     this.app = await startApp({ databaseUrl: this.database.url, env: this.env });
     const poisonable: typeof records = {
       ...records,
-      prepare: async (events) => {
-        const write = await records.prepare(events);
+      prepare: async (events, recorded) => {
+        const write = await records.prepare(events, recorded);
         for (const { id, event } of events)
           if (event.type === 'ContentRedacted' && parseInt(id.slice(0, 4), 16) < this.parkedRedactions * 0x1_00_00)
             this.poisoned.add(id);

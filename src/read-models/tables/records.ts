@@ -66,7 +66,7 @@ export interface ListedRecordTables {
     type: string | null;
     asset: string | null;
   };
-  /** The last millisecond in which the log stored an event of `records`. At most one row. */
+  /** The last millisecond in which the log stored an event. At most one row. */
   recording_clock: {
     singleton: boolean;
     /** The position of its first event. */

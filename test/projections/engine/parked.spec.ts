@@ -56,14 +56,20 @@ const rowsIn = async (): Promise<Record<string, unknown>> => {
 };
 
 /** The log without redacted contents, of which these events are parked and then retried. */
-const retried = async (sentEvents: readonly Sent[], parks: (index: number) => boolean, order?: Random) => {
-  const events = recordedInOrder(sentEvents);
+const retried = async (
+  sentEvents: readonly Sent[],
+  parks: (index: number) => boolean,
+  { order, setBackFrom = Infinity }: { order?: Random; setBackFrom?: number } = {},
+) => {
+  const events = recordedInOrder(sentEvents).map((event, index): RecordedEvent =>
+    index < setBackFrom ? event : { ...event, recordedAt: event.recordedAt - 1_000 },
+  );
   const ids = new Set(events.filter((_, index) => parks(index)).map(({ id }) => id));
   const refusing: typeof records = {
     ...records,
-    prepare: async (all) => {
+    prepare: async (all, recorded) => {
       if (all.some(({ id }) => ids.has(id))) throw new Error('not now');
-      return records.prepare(all);
+      return records.prepare(all, recorded);
     },
   };
   await projectToHead(new InMemoryEventLog(events), database.pool, [refusing]);
@@ -149,7 +155,7 @@ describe('A retried event leaves the rows of a rebuild', () => {
           random.pick(['BLOCKED', 'ALLOWED']),
         );
       });
-      const { rows, rebuilt } = await retried(events, () => random.chance(0.4), random);
+      const { rows, rebuilt } = await retried(events, () => random.chance(0.4), { order: random });
       expect(rows).toEqual(rebuilt);
     },
   );
@@ -160,6 +166,14 @@ describe('A retried event leaves the rows of a rebuild', () => {
     expect(rows).toEqual(rebuilt);
     const text = 'select jsonb_array_length(history -> $1) as changes from read.reviewed_entries';
     expect((await database.pool.query(text, ['changes'])).rows).toEqual([{ changes: 64 }]);
+  });
+
+  it('beside events that the log stored after its clock was set back', async () => {
+    const threats = ['a', 'b', 'c', 'd'].map((id) => sentThreat(id));
+    const { rows, rebuilt } = await retried(threats, (index) => index === 1, { setBackFrom: 2 });
+    expect(rows).toEqual(rebuilt);
+    const { rows: dates } = await database.pool.query('select distinct added_at from read.listed_records');
+    expect(dates).toHaveLength(threats.length);
   });
 
   it('in whatever order the events of an entry are applied, in batches of any size', async () => {
@@ -181,7 +195,7 @@ describe('A retried event leaves the rows of a rebuild', () => {
       for (const table of [...TABLES, 'recording_clock']) await database.pool.query(`delete from read.${table}`);
       for (const batch of batches)
         await transact(database.pool, 'read', async (transaction) =>
-          (await records.prepare(batch as never))(transaction),
+          (await records.prepare(batch as never, batch))(transaction),
         );
       return rowsIn();
     };
@@ -199,9 +213,9 @@ describe('A retried event leaves the rows of a rebuild', () => {
     let isRetry = false;
     const refusing: typeof records = {
       ...records,
-      prepare: async (all) => {
+      prepare: async (all, recorded) => {
         if (all.some(({ id }) => id === (isRetry ? redaction : state).id)) throw new Error('not now');
-        return records.prepare(all);
+        return records.prepare(all, recorded);
       },
     };
     const log = new InMemoryEventLog([state, redaction]);

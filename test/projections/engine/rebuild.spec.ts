@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { assetGroups } from '../../../projections/asset-groups.js';
 import { assetStatuses } from '../../../projections/asset-statuses.js';
+import type { Source } from '../../../projections/engine/apply-log.js';
 import { type Projection, versionOf } from '../../../projections/engine/projection.js';
 import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
@@ -208,6 +209,32 @@ describe('The tables of a projection', () => {
     await rebuild(source, ALL);
     expect(await verify(source, ALL)).toEqual([]);
     expect(logged.slice(0, 2)).toEqual([
+      'The log is unavailable (The log is away); waiting for at most 60 s',
+      'The log is available again; the work continues',
+    ]);
+  });
+
+  it.each<readonly [string, (source: Source) => Promise<unknown>]>([
+    ['a rebuild', (source) => rebuild(source, [assetStatuses])],
+    ['a verification', async (source) => expect(await verify(source, [assetStatuses])).toEqual([])],
+  ])('can be written again while %s waits for a log that went away while it held the checkpoint', async (_, work) => {
+    const log = new InMemoryEventLog();
+    await projectToHead(log, database.pool, [assetStatuses]);
+    const isHeld = async (): Promise<boolean> =>
+      (await database.pool.query('select from read.checkpoints for update skip locked')).rowCount === 0;
+    const readStream = log.readStream.bind(log);
+    let state: 'there' | 'away' | 'back' = 'there';
+    log.readStream = async (...given) => {
+      if (state === 'there' && (await isHeld())) state = 'away';
+      if (state === 'away') throw new Unavailable('The log is away');
+      return readStream(...given);
+    };
+    const logged: string[] = [];
+    const running = work({ pool: database.pool, log, onWait: (sentence) => void logged.push(sentence) });
+    await eventually('the checkpoint is free', async () => state === 'away' && !(await isHeld()));
+    state = 'back';
+    await running;
+    expect(logged).toEqual([
       'The log is unavailable (The log is away); waiting for at most 60 s',
       'The log is available again; the work continues',
     ]);

@@ -24,8 +24,8 @@ const refusing = (failingEvents: readonly Sent[]): Projection => {
   const ids = new Set(failingEvents.map(eventId));
   return {
     ...records,
-    prepare: async (events) => {
-      const write = await records.prepare(events as never);
+    prepare: async (events, recorded) => {
+      const write = await records.prepare(events as never, recorded);
       return async (transaction) => {
         if (events.some(({ id }) => ids.has(id))) throw new Error('cannot apply it');
         await write(transaction);
