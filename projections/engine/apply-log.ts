@@ -4,7 +4,8 @@ import { type RetryOptions, readWithRetries } from '../../src/event-log/read-str
 import { pause } from '../../src/flow/time.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/tables.js';
-import { applyByBisection, applyOrPark, readDropped } from './parking.js';
+import { readRetried } from './parked.js';
+import { applyByBisection, applyOrPark, readDecisions } from './parking.js';
 import { livePosition } from './checkpoints.js';
 import {
   DROP_SECONDARY_INDEXES,
@@ -160,7 +161,7 @@ export const applyLog = async (
     written = piece.position;
     onProgress?.(written);
   };
-  const droppedBefore = await readWithRetries(() => readDropped(log), retryOptions);
+  const decisions = await readWithRetries(() => readDecisions(pool, log), retryOptions);
   const neverAborted = new AbortController().signal;
   for (let isComplete = false; !isComplete;) {
     const writer = new PipelinedWriter<Piece>((piece, onStarted) => {
@@ -175,7 +176,9 @@ export const applyLog = async (
         if (!last) break;
         for (const { events: own, position } of isolation.split({ events, position: last.position })) {
           const checkpoints = projections.map(({ name }) => ({ projection: name, position: read }));
-          const parts = await dispatchBatch(projections, checkpoints, { events: own, position }, droppedBefore);
+          const parts = await dispatchBatch(projections, checkpoints, { events: own, position }, decisions, (retry) =>
+            readWithRetries(() => readRetried(log, retry), retryOptions),
+          );
           await writer.push({ events: own, position, parts });
           read = position;
         }
@@ -231,8 +234,8 @@ const applyPiece = async (
   const waiting = parts.entries();
   const writeEach = async (): Promise<void> => {
     for (const [index, part] of waiting) {
-      const { events: own, recorded, prepared, unreadable, dropped } = part;
-      if (own.length + recorded.length + unreadable.length + dropped.length === 0) continue;
+      const { events: own, recorded, prepared, unreadable, dropped, retried } = part;
+      if (own.length + recorded.length + unreadable.length + dropped.length + retried.length === 0) continue;
       const work = (transaction: ProjectorTransaction): Promise<unknown> =>
         applyOrPark(transaction, part, isolation, () => applyByBisection(transaction, part, prepared));
       await transact(pool, targets[index]!.schema, work, { statementMs });

@@ -46,7 +46,7 @@ export const MOVE_CHECKPOINTS = statement(
     returning c.projection`,
 );
 
-/** Parks events. An event that is already parked is left unchanged. */
+/** Parks events, each id once. An event that is already parked keeps its place, and has one more attempt. */
 export const PARK = statement(
   'parked-events-park',
   {
@@ -63,23 +63,20 @@ export const PARK = statement(
     organization: 'text[]',
     keyId: 'text[]',
     unreadable: 'boolean[]',
-    changeId: 'text[]',
-    /** For each event, a PostgreSQL array literal in a text. */
-    organizations: 'text[]',
   },
   {},
   `
-    insert into parked_events (
+    insert into parked_events as p (
       projection, event_id, position, stream, revision, type, data, metadata, reason, recorded_at,
-      organization, key_id, unreadable, change_id, organizations, parked_at
+      organization, key_id, unreadable, parked_at
     )
     select $1, id, position, stream, revision, type, data::json, metadata::json, reason, recorded_at,
-      organization, key_id, unreadable, change_id, organizations::text[], ${CLOCK}
+      organization, key_id, unreadable, ${CLOCK}
     from unnest($2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[],
-      $10::bigint[], $11::text[], $12::text[], $13::boolean[], $14::text[], $15::text[])
-      r (id, position, stream, revision, type, data, metadata, reason, recorded_at, organization, key_id, unreadable,
-        change_id, organizations)
-    on conflict do nothing`,
+      $10::bigint[], $11::text[], $12::text[], $13::boolean[])
+      r (id, position, stream, revision, type, data, metadata, reason, recorded_at, organization, key_id, unreadable)
+    on conflict (projection, event_id) do update
+      set attempts = p.attempts + 1, reason = excluded.reason, unreadable = excluded.unreadable`,
 );
 
 export interface Checkpoint {

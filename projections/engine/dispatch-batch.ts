@@ -1,7 +1,8 @@
 import type { Batch, RecordedEvent } from '../../src/event-log/event-log.js';
 import { forEachYielding } from '../../src/flow/time.js';
 import type { Checkpoint, CheckpointMove } from './checkpoints.js';
-import { type DecodedEvent, decodeEvent, type Dropped, type FailedEvent, type ProjectionEvents } from './parking.js';
+import { type DecodedEvent, type Decisions, decodeEvent, type FailedEvent, type ProjectionEvents } from './parking.js';
+import type { EventOf } from '../../src/events/event.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 
 /** The events of a batch for one projection, and the move of its checkpoint. */
@@ -25,42 +26,80 @@ const decodeOnce = (recorded: RecordedEvent): DecodedEvent => {
   return decoded;
 };
 
+type Retry = ProjectedEvent<EventOf<'ParkedEventRetried'>>;
+const isRetry = (projected: ProjectedEvent): projected is Retry => projected.event.type === 'ParkedEventRetried';
+
+/** Reads a retried event, as `readRetried` in `parked.ts` does. */
+type ReadRetried = (retry: Retry) => Promise<{ readonly recorded: RecordedEvent; readonly issue?: string } | undefined>;
+
+const WAITS = 'The event is applied at the position of its retry';
+
 /**
  * Decodes a batch once, and dispatches its events to the projections. Each projection prepares the events of its types
  * that are after its checkpoint.
- * @param droppedBefore parked events that a projection must not apply, although it may be able to by now
+ * @param decisions what is decided about events that are parked, or were parked before the log was read again
  */
 export const dispatchBatch = async (
   projections: readonly Projection[],
   checkpoints: readonly Checkpoint[],
   batch: Pick<Batch, 'events' | 'position'>,
-  droppedBefore: Dropped,
+  decisions: Decisions,
+  readRetried: ReadRetried,
 ): Promise<ProjectionBatch[]> => {
   const positions = new Map(checkpoints.map((checkpoint) => [checkpoint.projection, checkpoint]));
   const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
   // While a batch is prepared, the previous batch is being written, and its next statement must not wait until the
   // preparation is complete.
   await forEachYielding(batch.events, (recorded) => decoded.push({ recorded, result: decodeOnce(recorded) }));
+  const found = new Map<string, Awaited<ReturnType<ReadRetried>>>();
+  for (const { result } of decoded)
+    if (result.kind === 'read' && isRetry(result.projected) && positions.has(result.projected.event.data.projection))
+      found.set(result.projected.id, await readRetried(result.projected));
   const parts = projections.map((projection): ProjectionBatch => {
     const checkpoint = positions.get(projection.name)!;
     const types: ReadonlySet<string> = new Set(projection.types);
-    const skipped = droppedBefore.get(projection.name);
+    const decided = decisions.of(projection.name);
     const events: ProjectedEvent[] = [];
     const unreadable: FailedEvent[] = [];
-    const dropped: string[] = [];
+    const [dropped, retried]: [string[], string[]] = [[], []];
     let unknownCount = 0;
+    const park = (recorded: RecordedEvent, reason: string, isUnreadable: boolean): void =>
+      void unreadable.push({ ...recorded, ...recorded.copyOf, reason, unreadable: isUnreadable });
+    const retry = ({ id, position, event: { data } }: Retry): void => {
+      const { eventId } = data;
+      // Only the last retry counts, and none after the event was dropped.
+      const isSuperseded = position < (decided.retriedAt.get(eventId) ?? position) || decided.dropped.has(eventId);
+      if (data.projection !== projection.name || isSuperseded) return;
+      decided.retriedAt.set(eventId, position);
+      retried.push(eventId);
+      const original = found.get(id);
+      if (original === undefined) return;
+      const { recorded, issue } = original;
+      const result = decodeEvent(recorded);
+      if (issue !== undefined) park(recorded, issue, false);
+      else if (result.kind === 'read') events.push(result.projected);
+      else if (result.kind === 'unreadable') park(recorded, result.reason, true);
+      else if (result.kind === 'unknown') park(recorded, `the type ${recorded.type} is unknown`, true);
+    };
     for (const { recorded, result } of decoded) {
       if (recorded.position <= checkpoint.position || result.kind === 'erased') continue;
-      if (skipped?.has(recorded.id)) continue;
+      if (decided.dropped.has(recorded.id)) continue;
+      const retriedAt = decided.retriedAt.get(recorded.id);
+      const isRetried = retriedAt !== undefined && retriedAt <= recorded.position;
+      // The copy of an event that was applied at the position of its retry would apply it at its own position.
+      if (isRetried && recorded.copyOf !== undefined) continue;
       if (result.kind === 'unknown') unknownCount += 1;
       else if (result.kind === 'unreadable') {
-        if (types.has(result.type))
-          unreadable.push({ ...recorded, ...recorded.copyOf, reason: result.reason, unreadable: true });
+        if (types.has(result.type)) park(recorded, result.reason, true);
       } else {
-        const { event } = result.projected;
-        if (types.has(event.type)) events.push(result.projected);
+        const { projected } = result;
+        const { event } = projected;
+        if (types.has(event.type))
+          if (decided.retriedAt.has(recorded.id) && !isRetried) park(recorded, WAITS, false);
+          else events.push(projected);
         if (event.type === 'ParkedEventDropped' && event.data.projection === projection.name)
           dropped.push(event.data.eventId);
+        if (isRetry(projected)) retry(projected);
       }
     }
     const to = batch.position > checkpoint.position ? batch.position : checkpoint.position;
@@ -81,6 +120,7 @@ export const dispatchBatch = async (
       prepared,
       unreadable,
       dropped,
+      retried,
     };
   });
   await Promise.allSettled(parts.map(({ prepared }) => prepared));

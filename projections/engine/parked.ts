@@ -3,9 +3,12 @@ import type { Pool } from 'pg';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { disputeStream, OPERATIONS_STREAM } from '../../src/events/streams.js';
-import { createReadModels, readModelsOver, type Tables } from '../../src/read-models/tables.js';
-import { applyByBisection, unpark, decodeEvent } from './parking.js';
-import { type Projection, type ProjectorTransaction, transact } from './projection.js';
+import type { EventOf } from '../../src/events/event.js';
+import { redactData } from '../../src/events/redacted.js';
+import { hashOf } from '../../src/events/stored-key.js';
+import { createReadModels, type Tables } from '../../src/read-models/tables.js';
+import { decodeEvent } from './parking.js';
+import type { ProjectedEvent } from './projection.js';
 import { READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints.js';
 
 /** A row of `parked_events`. */
@@ -20,136 +23,75 @@ export const listParked = (pool: Pool, eventId?: string): Promise<Parked[]> => {
   return selected.orderBy('position').orderBy('projection').execute();
 };
 
-/** Statement timeout of a manual retry. The live projector waits until the retry has finished. */
-const RETRY_TIMEOUT_MS = 120_000;
-
-/** Events of a stream that a retry reads at most, about one second of reading per 10,000. */
+/** Events that may follow a retried event in its stream, about one second of reading per 10,000. */
 const MAX_LATER_EVENTS = 100_000;
 const PAGE_SIZE = 2_000;
-
-/** Thrown to roll a retry back. */
-class CannotRetry extends Error {}
+/** The digits of an id that readers keep of the event at their position. */
+const MARK_LENGTH = 8;
 
 /**
- * Returns the redactions of the parked event's record that the projection has applied although the log has them after the
- * event. They have to be applied again, because a redaction concerns what is stored before it.
- * @param upTo the checkpoint of the projection
+ * Reads a retried event as it is applied: at the place of its retry, without a content that was redacted since. A retry is
+ * possible at any time, because projections do not depend on the order of events, except for redactions, which concern
+ * what is stored before them.
+ * @returns undefined if the log no longer has the event; `issue` says why the event has to stay parked
  */
-const laterRedactions = async (log: EventLog, parked: Parked, upTo: bigint): Promise<RecordedEvent[]> => {
-  const { organization, disputeId } = parked.data as { readonly organization?: string; readonly disputeId?: string };
-  // Disputes are filed in a stream of the organization, and redacted in a stream of their own.
-  const isFiled = parked.type === 'DisputeFiled';
-  const stream = isFiled ? disputeStream(organization!, disputeId!) : parked.stream;
-  const found: RecordedEvent[] = [];
-  let from = isFiled ? 0n : BigInt(parked.revision) + 1n;
-  for (let read = 0; ; read += PAGE_SIZE) {
-    const page = await log.readStream(stream, from, PAGE_SIZE);
-    for (const event of page) {
-      const { position } = event.copyOf ?? event;
-      if (event.type === 'ContentRedacted' && position > BigInt(parked.position) && event.position <= upTo)
-        found.push(event);
+export const readRetried = async (
+  log: EventLog,
+  { event: { data }, position, recordedAt }: ProjectedEvent<EventOf<'ParkedEventRetried'>>,
+): Promise<{ readonly recorded: RecordedEvent; readonly issue?: string } | undefined> => {
+  let found: RecordedEvent | undefined;
+  const redactions: unknown[] = [];
+  /** @returns whether the stream has too many events to look at */
+  const search = async (stream: string, first: bigint): Promise<boolean> => {
+    let from = first;
+    for (let read = 0; read < MAX_LATER_EVENTS; read += PAGE_SIZE) {
+      const page = await log.readStream(stream, from, PAGE_SIZE);
+      for (const event of page) {
+        // The last copy has the fewest contents. The store may have forgotten the original.
+        if (event.id === data.eventId) found = event;
+        if (event.type === 'ContentRedacted') redactions.push(event.data);
+      }
+      if (page.length < PAGE_SIZE) return false;
+      from = page.at(-1)!.revision + 1n;
     }
-    const last = page.at(-1);
-    if (last === undefined || last.position > upTo) return found;
-    if (read >= MAX_LATER_EVENTS)
-      throw new CannotRetry(
-        `more than ${MAX_LATER_EVENTS} events follow it in the stream ${stream}; a rebuild of the projection applies it`,
-      );
-    from = last.revision + 1n;
-  }
+    return true;
+  };
+  const isTooLong = await search(data.stream, BigInt(data.revision));
+  if (found === undefined) return undefined;
+  // Disputes are filed in a stream of the organization, and redacted in a stream of their own.
+  const { organization, disputeId } = found.data as { readonly organization?: string; readonly disputeId?: string };
+  if (found.type === 'DisputeFiled') await search(disputeStream(organization!, disputeId!), 0n);
+  const { copyOf: _, ...original } = found;
+  const recorded = { ...original, data: withoutRedacted(found, redactions), position, recordedAt };
+  if (!isTooLong) return { recorded };
+  return { recorded, issue: `more than ${MAX_LATER_EVENTS} events follow it in the stream ${data.stream}` };
+};
+
+/** Returns the data of an event without its content if one of these redactions concerns it. */
+const withoutRedacted = (recorded: RecordedEvent, redactions: readonly unknown[]): unknown => {
+  if (redactions.length === 0) return recorded.data;
+  const result = decodeEvent(recorded);
+  if (result.kind !== 'read' || !('asset' in result.projected.event.data)) return recorded.data;
+  const hash = hashOf(result.projected as Parameters<typeof hashOf>[0]);
+  const isRedacted = redactions.some((redaction) => (redaction as { readonly assetHash?: unknown }).assetHash === hash);
+  return isRedacted ? redactData(recorded.data as Readonly<Record<string, unknown>>) : recorded.data;
 };
 
 /**
- * Retries a parked event. This is possible at any time, because projections do not depend on the order of events, except
- * for redactions, which are applied again if they are later in the log.
- * @returns why the event stays parked; undefined if it was applied
+ * Records in the log that parked events are retried. The projector then applies each event at the position of its retry.
+ * @returns the position of the last retry; undefined if there are no events
  */
-export const retryParked = async (
-  { pool, log }: { readonly pool: Pool; readonly log: EventLog },
-  projection: Projection,
-  { event_id: eventId }: Pick<Parked, 'event_id'>,
-): Promise<string | undefined> =>
-  transact(
-    pool,
-    'read',
-    async (transaction) => {
-      const live = readModelsOver(transaction.connection);
-      // The lock of the checkpoint makes the live projector wait.
-      const [checkpoint] = await live
-        .selectFrom('checkpoints')
-        .select('position')
-        .where('projection', '=', projection.name)
-        .forUpdate()
-        .execute();
-      // The event may have been applied, dropped, erased or redacted since it was listed.
-      const [parked] = await live
-        .selectFrom('parked_events')
-        .selectAll()
-        .where('projection', '=', projection.name)
-        .where('event_id', '=', eventId)
-        .execute();
-      if (parked === undefined) return 'it is no longer parked';
-      const result = decodeEvent({
-        ...parked,
-        id: parked.event_id,
-        position: BigInt(parked.position),
-        revision: BigInt(parked.revision),
-        recordedAt: parked.recorded_at ?? parked.parked_at,
-      });
-      let reason: string | undefined;
-      if (result.kind === 'read') {
-        const { projected } = result;
-        const recorded = projection.clock === undefined ? [] : [projected];
-        const [failed] = await applyByBisection(transaction, { projection, events: [projected], recorded });
-        reason = failed?.reason;
-        if (reason === undefined && projection.types.includes('ContentRedacted'))
-          await applyAgain(
-            transaction,
-            projection,
-            await laterRedactions(log, parked, BigInt(checkpoint?.position ?? -1)),
-          );
-      } else {
-        reason = result.kind === 'unreadable' ? result.reason : `the type ${parked.type} is unknown`;
-      }
-      if (reason === undefined) await unpark(transaction, projection.name, [eventId]);
-      else
-        await live
-          .updateTable('parked_events')
-          .set(({ eb }) => ({ attempts: eb('attempts', '+', 1), reason, unreadable: result.kind !== 'read' }))
-          .where('projection', '=', projection.name)
-          .where('event_id', '=', eventId)
-          .execute();
-      return reason;
-    },
-    { statementMs: RETRY_TIMEOUT_MS },
-  ).catch((error: unknown) => {
-    if (error instanceof CannotRetry) return error.message;
-    throw error;
+export const retryParked = async (log: EventLog, parked: readonly Parked[]): Promise<bigint | undefined> => {
+  const createdAt = Date.now();
+  const events = parked.map(({ projection, event_id: eventId, stream, revision }) => {
+    const retried = newEvent({
+      type: 'ParkedEventRetried',
+      data: { projection, eventId, stream, revision, createdAt },
+    });
+    // Readers keep the beginning of the id of the event at their position, and know the record by its own event.
+    return { ...retried, id: eventId.slice(0, MARK_LENGTH) + retried.id.slice(MARK_LENGTH) };
   });
-
-/** Applies redactions again, without those that are still parked. */
-const applyAgain = async (
-  transaction: ProjectorTransaction,
-  projection: Projection,
-  redactions: readonly RecordedEvent[],
-): Promise<void> => {
-  if (redactions.length === 0) return;
-  const [{ stream }] = redactions as [RecordedEvent];
-  const parked = await readModelsOver(transaction.connection)
-    .selectFrom('parked_events')
-    .select('event_id')
-    .where('projection', '=', projection.name)
-    .where('stream', '=', stream)
-    .where('type', '=', 'ContentRedacted')
-    .execute();
-  const isParked = new Set(parked.map(({ event_id: id }) => id));
-  const events = redactions.flatMap((event) => {
-    const result = decodeEvent(event);
-    return result.kind === 'read' && !isParked.has(event.id) ? [result.projected] : [];
-  });
-  const recorded = projection.clock === undefined ? [] : events;
-  const [failed] = await applyByBisection(transaction, { projection, events, recorded });
-  if (failed) throw new CannotRetry(`the later redaction ${failed.id} cannot be applied: ${failed.reason}`);
+  return events.length === 0 ? undefined : (await log.append(OPERATIONS_STREAM, 'any', events)).position;
 };
 
 /**

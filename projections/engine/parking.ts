@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import {
   eventIdOf,
   issueOfId,
@@ -13,11 +13,8 @@ import { followStream, START_OF_STREAM } from '../../src/event-log/read-streams.
 import { type EventType, isKnownType, isUpstream, parseEvent, toJson } from '../../src/events/event.js';
 import type { ProjectedEvent, Projection, Recorded, Write, ProjectorTransaction } from './projection.js';
 import { ID, SLUG } from '../../src/events/declaring/fields.js';
-import { ENTRY_TYPES } from '../../src/events/record.js';
-import { reviewersOf } from '../../src/events/types/verdicts.js';
-import { nameArray } from '../../src/postgres/statement.js';
 import { isDataError, isTransient } from '../../src/postgres/transient-errors.js';
-import { readModelsOver } from '../../src/read-models/tables.js';
+import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { PARK } from './checkpoints.js';
 import { ApplyError, type PoisonEventIsolation } from './poison-events.js';
 
@@ -67,19 +64,52 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   return { kind: 'read', projected: { event, id, position, stream, revision, isCopy, metadata, recordedAt } };
 };
 
-/** The ids of the parked events that operators have dropped, by projection. */
-export type Dropped = ReadonlyMap<string, ReadonlySet<string>>;
+/** What is decided about the parked events of a projection. */
+interface Decided {
+  /** These are never applied. */
+  readonly dropped: Set<string>;
+  /**
+   * These are not applied at their own positions, which readers may have passed, but at the position of the last retry.
+   * Undefined: the event has not been retried, and stays parked.
+   */
+  readonly retriedAt: Map<string, bigint | undefined>;
+}
 
-/** Reads which parked events have been dropped, so that whoever reads the log from its beginning skips these events. */
-export const readDropped = async (log: EventLog): Promise<Dropped> => {
-  const dropped = new Map<string, Set<string>>();
-  await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data }) => {
-    const { event } = type === 'ParkedEventDropped' ? parseEvent(type, data) : {};
+/** What is decided about parked events, by projection. Whoever reads the log again follows the decisions. */
+export class Decisions {
+  private readonly byProjection = new Map<string, Decided>();
+
+  of(projection: string): Decided {
+    const known = this.byProjection.get(projection) ?? { dropped: new Set(), retriedAt: new Map() };
+    this.byProjection.set(projection, known);
+    return known;
+  }
+
+  /** Whether tables that were filled with `before` are as if they had been filled with these decisions. */
+  agreesWith(before: Decisions, projection: string): boolean {
+    const [{ dropped, retriedAt }, known] = [this.of(projection), before.of(projection)];
+    return (
+      dropped.size === known.dropped.size &&
+      [...retriedAt].every(([id, at]) => known.retriedAt.has(id) && (known.retriedAt.get(id) ?? at) === at)
+    );
+  }
+}
+
+/** Reads which events are parked now, and which events operators have dropped or retried. */
+export const readDecisions = async (pool: Pool, log: EventLog): Promise<Decisions> => {
+  const decisions = new Decisions();
+  const parked = createReadModels(pool).selectFrom('parked_events').select(['projection', 'event_id']);
+  for (const { projection, event_id: eventId } of await parked.execute())
+    decisions.of(projection).retriedAt.set(eventId, undefined);
+  await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data, ...stored }) => {
+    if (type !== 'ParkedEventDropped' && type !== 'ParkedEventRetried') return;
+    const { event } = parseEvent(type, data);
     if (event === undefined) return;
-    const { projection, eventId } = event.data;
-    dropped.set(projection, (dropped.get(projection) ?? new Set()).add(eventId));
+    const { dropped, retriedAt } = decisions.of(event.data.projection);
+    if (event.type === 'ParkedEventDropped') dropped.add(event.data.eventId);
+    else retriedAt.set(event.data.eventId, (stored.copyOf ?? stored).position);
   });
-  return dropped;
+  return decisions;
 };
 
 /** An event that a projection could not apply, and the reason. */
@@ -103,32 +133,21 @@ const textIn = (json: unknown, name: string, pattern: RegExp): string | undefine
   return typeof value === 'string' && pattern.test(value) ? value : undefined;
 };
 
-/**
- * The entry and the organizations of an event about the asset status history, which may concern several organizations.
- * The redaction of an entry names no organization.
- */
-const ownersOf = ({ type, data }: FailedEvent) => {
-  if ((ENTRY_TYPES as readonly string[]).includes(type))
-    return { changeId: textIn(data, 'changeId', ID), organizations: nameArray(reviewersOf(data)) };
-  const isOfEntry = type === 'ContentRedacted' && textIn(data, 'kind', /^assetStatus$/) !== undefined;
-  return { changeId: isOfEntry ? textIn(data, 'id', ID) : undefined, organizations: undefined };
-};
-
-/** Parks events. An event that is already parked is left unchanged. */
+/** Parks events. An event that is already parked keeps its place, and has one more attempt. */
 const park = async (connection: PoolClient, projection: string, failed: readonly FailedEvent[]): Promise<void> => {
-  const rows = failed.map((event) => ({
+  // An event may be retried twice in one batch.
+  const rows = [...new Map(failed.map((event) => [event.id, event])).values()].map((event) => ({
     ...event,
     data: JSON.stringify(event.data) ?? 'null',
     metadata: JSON.stringify(event.metadata) ?? 'null',
     organization: textIn(event.data, 'organization', SLUG),
     keyId: textIn(event.metadata, 'keyId', ID),
-    ...ownersOf(event),
   }));
   await PARK.runEach(connection, rows, { projection });
 };
 
 /** Removes parked events that have been applied, or that an operator has dropped. */
-export const unpark = async (
+const unpark = async (
   { connection }: ProjectorTransaction,
   projection: string,
   eventIds: readonly string[],
@@ -173,6 +192,8 @@ export interface ProjectionEvents {
   readonly unreadable: readonly FailedEvent[];
   /** Ids of parked events that an operator has dropped. */
   readonly dropped: readonly string[];
+  /** Ids of parked events that an operator has retried. They are among `events` or `unreadable`, unless they were erased. */
+  readonly retried: readonly string[];
 }
 
 /** Records where and when the log stored events that are not applied. */
@@ -191,7 +212,7 @@ const recordPlaces = async (
  */
 export const applyOrPark = async (
   transaction: ProjectorTransaction,
-  { projection, events, recorded, unreadable, dropped }: ProjectionEvents,
+  { projection, events, recorded, unreadable, dropped, retried }: ProjectionEvents,
   isolation: PoisonEventIsolation,
   apply: () => Promise<readonly FailedEvent[]>,
 ): Promise<FailedEvent[]> => {
@@ -208,7 +229,9 @@ export const applyOrPark = async (
       })),
     );
   await park(transaction.connection, projection.name, failed);
-  await unpark(transaction, projection.name, dropped);
+  const stillParked = new Set(failed.map(({ id }) => id));
+  const applied = retried.filter((id) => !stillParked.has(id));
+  await unpark(transaction, projection.name, [...dropped, ...applied]);
   return failed;
 };
 

@@ -7,7 +7,8 @@ import { isTransient } from '../../src/postgres/transient-errors.js';
 import { Backoff, pause } from '../../src/flow/time.js';
 import { CheckpointMoved, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { dispatchBatch, type ProjectionBatch } from './dispatch-batch.js';
-import { applyByBisection, applyOrPark, isEventError, type FailedEvent, readDropped } from './parking.js';
+import { readRetried } from './parked.js';
+import { applyByBisection, applyOrPark, isEventError, type FailedEvent, readDecisions } from './parking.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 
 /** Maximum number of links of a span, which is the default limit of OpenTelemetry. */
@@ -140,7 +141,7 @@ export class Projector {
     while (!signal.aborted) {
       try {
         let checkpoints = await readCheckpoints(this.pool, this.log, this.projections);
-        const droppedBefore = await readDropped(this.log);
+        let decisions = await readDecisions(this.pool, this.log);
         const lowest = checkpoints.reduce(
           (least, { position }) => (position < least ? position : least),
           checkpoints[0]!.position,
@@ -155,10 +156,15 @@ export class Projector {
         );
         const onBatch = async (batch: Batch): Promise<void> => {
           this.onHeartbeat();
+          // The copy of an event that was parked meanwhile must not apply it.
+          if (batch.events.some(({ copyOf }) => copyOf !== undefined))
+            decisions = await readDecisions(this.pool, this.log);
           for (const { events, position, isLast } of this.isolation.split(batch)) {
             // The read models are current as of the batch only after its last piece.
             const piece = { events, position, asOf: isLast ? batch.asOf : undefined };
-            const parts = await dispatchBatch(this.projections, checkpoints, piece, droppedBefore);
+            const parts = await dispatchBatch(this.projections, checkpoints, piece, decisions, (retry) =>
+              readRetried(this.log, retry),
+            );
             checkpoints = parts.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
             await writer.push({ parts, piece });
             if (signal.aborted) return;

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { Backoff, pause } from '../../src/flow/time.js';
 import { limit } from '../../src/limits.js';
@@ -24,7 +25,7 @@ import {
   END_WITH_CLIENT,
   READ_BACKEND,
 } from './shadow-tables-sql.js';
-import { type Dropped, readDropped } from './parking.js';
+import { type Decisions, readDecisions } from './parking.js';
 import { ApplyError } from './poison-events.js';
 
 /**
@@ -75,14 +76,14 @@ export const rebuild = async (
     } catch (error) {
       // The erasure of an organization drops shadow tables, because they may contain its rows.
       const { code } = (error instanceof ApplyError ? error.cause : error) as { code?: unknown };
-      if (attempt === MAX_DROPPED || !(UNDEFINED.has(code) || error instanceof DroppedMeanwhile)) throw error;
+      if (attempt === MAX_DROPPED || !(UNDEFINED.has(code) || error instanceof DecidedMeanwhile)) throw error;
     }
 };
 
-/** An operator dropped a parked event that the rebuild may have applied. */
-class DroppedMeanwhile extends Error {
+/** An event was parked, dropped or retried that the rebuild may have applied elsewhere. */
+class DecidedMeanwhile extends Error {
   constructor() {
-    super('Parked events are being dropped; start the rebuild again afterwards');
+    super('Events are being parked, dropped or retried; start the rebuild again afterwards');
   }
 }
 
@@ -101,7 +102,7 @@ const rebuildOnce = (
     const live = createReadModels(source.pool);
     const positions = await Promise.all(projections.map((projection) => livePosition(live, projection)));
     const lowest = positions.reduce((one, other) => (other < one ? other : one));
-    const dropped = await readDroppedOf(source);
+    const decisions = await decisionsOf(source);
     const reached = await applyLog(source, targets, { upTo: lowest, onProgress: reportProgress });
     for (const target of targets) {
       await createMissingIndexes(source.pool, target, stop);
@@ -111,7 +112,7 @@ const rebuildOnce = (
       for (let attempt = 1; ; attempt += 1) {
         position = await applyUpToLive(source, target, position, reportProgress);
         try {
-          const filled = { lockConnection, position, dropped };
+          const filled = { lockConnection, position, decisions };
           const endsExports = attempt > PATIENT_ATTEMPTS;
           position = await whileHolding(source, (held) => switchOver(held, target, filled, endsExports));
           break;
@@ -164,16 +165,16 @@ const createIndex = async (
   }
 };
 
-const readDroppedOf = ({ log, ...retryOptions }: Source): Promise<Dropped> =>
-  readWithRetries(() => readDropped(log), retryOptions);
+const decisionsOf = ({ pool, log, ...retryOptions }: Source): Promise<Decisions> =>
+  readWithRetries(() => readDecisions(pool, log), retryOptions);
 
 /** What a rebuild has done before the switch. */
 interface Filled {
   readonly lockConnection: PoolClient;
   /** The position of the shadow tables. */
   readonly position: bigint;
-  /** The parked events that had been dropped when the rebuild began. */
-  readonly dropped: Dropped;
+  /** What had been decided when the rebuild began. */
+  readonly decisions: Decisions;
 }
 
 /**
@@ -183,7 +184,7 @@ interface Filled {
 const switchOver = async (
   source: Source,
   target: Target,
-  { lockConnection, position, dropped }: Filled,
+  { lockConnection, position, decisions }: Filled,
   endsExports: boolean,
 ): Promise<bigint> => {
   const { projection, schema } = target;
@@ -202,7 +203,7 @@ const switchOver = async (
     // The rows of the last events are committed before the switch, so that the new tables are complete when readers
     // first see them.
     await applyLog(source, [target], { after: position, upTo });
-    if ((await readDroppedOf(source)).get(name)?.size !== dropped.get(name)?.size) throw new DroppedMeanwhile();
+    if (!(await decisionsOf(source)).agreesWith(decisions, name)) throw new DecidedMeanwhile();
     for (const table of projection.tables) {
       const access = await ACCESS_OF_TABLE.run(lockConnection, { table });
       const ending = endsExports ? setTimeout(() => endExports(source.pool, table), END_EXPORTS_AFTER_MS) : undefined;
@@ -218,8 +219,15 @@ const switchOver = async (
       .set({ version: versionOf(projection) })
       .where('projection', '=', name)
       .execute();
-    await live.deleteFrom('parked_events').where('projection', '=', name).execute();
-    await lockConnection.query(`insert into read.parked_events select * from "${schema}".parked_events`);
+    // An event that stays parked keeps its reason and its attempts.
+    await live
+      .deleteFrom('parked_events')
+      .where('projection', '=', name)
+      .where(sql<boolean>`event_id not in (select event_id from ${sql.table(`${schema}.parked_events`)})`)
+      .execute();
+    await lockConnection.query(
+      `insert into read.parked_events select * from "${schema}".parked_events on conflict do nothing`,
+    );
     await lockConnection.query('commit');
     return upTo;
   } catch (error) {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PROJECTIONS } from '../../projections/registry.js';
+import { Decisions } from '../../projections/engine/parking.js';
 import { dispatchBatch } from '../../projections/engine/dispatch-batch.js';
 import { transact } from '../../projections/engine/projection.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';
@@ -44,7 +45,9 @@ const projectAllOrNothing = async (log: EventLog, pool: Pool, tries: Tries, sign
       const last = events.at(-1);
       if (!last) continue;
       const batch = { events, position: last.position };
-      const [dealt] = await dispatchBatch([projection], [{ projection: projection.name, position }], batch, new Map());
+      const checkpoints = [{ projection: projection.name, position }];
+      const none = async (): Promise<undefined> => undefined;
+      const [dealt] = await dispatchBatch([projection], checkpoints, batch, new Decisions(), none);
       await transact(pool, 'read', async (transaction) => {
         const { connection } = transaction;
         const write = await dealt!.prepared;

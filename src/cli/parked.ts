@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
 import { dropParked, listParked, retryParked } from '../../projections/engine/parked.js';
-import { PROJECTIONS } from '../../projections/registry.js';
 import { Invalid, NotFound } from '../errors.js';
 import { formatInstant, formatDay } from '../events/instant.js';
 import { prints, type Result, positionsAsStrings, table } from './output.js';
-import { withProjections } from './projections.js';
+import { awaitProjections, withProjections } from './projections.js';
 import { type Session, withDatabase } from './session.js';
 import { clearRejectedEvents, listRejectedEvents } from '../ingestion/outcomes/rejection-log.js';
 
 type Parked = Awaited<ReturnType<typeof listParked>>;
+
+const keyOf = ({ event_id, projection }: Parked[number]): string => `${event_id} ${projection}`;
 
 const NOTHING_PARKED = ['Nothing is parked'];
 
@@ -47,18 +48,21 @@ const addListOfParked = (): Promise<Result> =>
 
 const retry = (id: string | undefined): Promise<Result> =>
   withProjections(async (session) => {
-    const results = [];
-    for (const event of await parkedEvents(session, id)) {
-      const projection = PROJECTIONS.find(({ name }) => name === event.projection);
-      const reason = projection ? await retryParked(session, projection, event) : 'its projection no longer exists';
-      results.push({ id: event.event_id, projection: event.projection, reason: reason ?? null });
-    }
-    const lines = results.map(
-      ({ id: event, projection, reason }) =>
-        `${event} ${projection} ${reason === null ? 'applied' : `stays parked: ${reason}`}`,
-    );
+    const parked = await parkedEvents(session, id);
+    const position = await retryParked(session.log, parked);
+    if (position === undefined) return { lines: NOTHING_PARKED, json: [] };
+    await awaitProjections(session, Number(position));
+    const still = new Map((await listParked(session.pool)).map((event) => [keyOf(event), event.reason]));
+    const results = parked.map((event) => ({
+      id: event.event_id,
+      projection: event.projection,
+      reason: still.get(keyOf(event)) ?? null,
+    }));
     return {
-      lines: lines.length > 0 ? lines : NOTHING_PARKED,
+      lines: results.map(
+        ({ id: event, projection, reason }) =>
+          `${event} ${projection} ${reason === null ? 'applied' : `stays parked: ${reason}`}`,
+      ),
       json: results,
       failed: results.some(({ reason }) => reason !== null),
     };

@@ -20,6 +20,7 @@ import {
   organizationErased,
   organizationErasureStarted,
   parkedEventDropped,
+  parkedEventRetried,
   streamsRewritten,
   contentRedacted,
 } from './types/operations.js';
@@ -93,6 +94,7 @@ const OWN = [
   apiKeyRevoked,
   contentRedacted,
   parkedEventDropped,
+  parkedEventRetried,
   organizationErasureStarted,
   organizationErased,
   streamsRewritten,

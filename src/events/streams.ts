@@ -85,6 +85,7 @@ export const streamOf = (event: DomainEvent, hash?: string): string => {
       return API_KEYS_STREAM;
     case 'LogOpened':
     case 'ParkedEventDropped':
+    case 'ParkedEventRetried':
     case 'StreamsRewritten':
     case 'OrganizationErasureStarted':
     case 'OrganizationErased':

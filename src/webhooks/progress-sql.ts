@@ -18,10 +18,8 @@ export interface StoredProgress {
    * yet.
    */
   readonly event: string | null;
-  /** The checksum of the parked events up to the position, as in `feed-elements.ts`. Null: the checksum is unknown. */
-  readonly parked: number | null;
-  /** The position of the first of these parked events after the start of the endpoint. Null: there is no such event. */
-  readonly parkedFrom: number | null;
+  /** Written by version 2.2: the position of the first parked event that the progress has passed. */
+  readonly parkedFrom?: number | null;
   /**
    * When the first attempt after the last success failed (ms). Null: the last attempt succeeded, or there was no
    * attempt.
@@ -130,7 +128,7 @@ export const REWIND_TO_END = statement(
       from service.webhook_progress where endpoint > $3 order by endpoint limit ${CURSORS_PER_BATCH}
     ), rewound as (
       update service.webhook_progress
-      set progress = progress || jsonb_build_object('position', $2::bigint, 'event', null, 'parked', null, 'parkedFrom', null)
+      set progress = progress || jsonb_build_object('position', $2::bigint, 'event', null, 'parkedFrom', null)
       where endpoint = any(array(select endpoint from page where "isBeyond"))
     )
     select max(endpoint) as last from page`,

@@ -26,7 +26,7 @@ import { eventually } from '../support/eventually.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { operatorCall, type CommandResult } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
-import { type Projecting, startProjecting } from '../support/projecting.js';
+import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
 import { tableLines } from '../support/table-lines.js';
 import {
   eventsOf,
@@ -194,14 +194,10 @@ describe('organizations erase', () => {
 
     await rebuild({ pool: database.pool, log: app.log }, PROJECTIONS);
     expect(await leaks()).toEqual([]);
-    for (const one of parked)
-      expect(
-        await retryParked(
-          { pool: database.pool, log: app.log },
-          PROJECTIONS.find(({ name }) => name === one.projection)!,
-          one,
-        ),
-      ).toBe('it is no longer parked');
+    // A retry that was recorded before the erasure finds nothing to apply.
+    await retryParked(app.log, parked);
+    await projectToHead(app.log, database.pool);
+    expect(await leaks()).toEqual([]);
 
     for (const query of ['', '?dryRun=true']) {
       const { status, body } = await send(upstream, eventsOf('acme'), query);

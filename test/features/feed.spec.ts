@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { listParked, retryParked } from '../../projections/engine/parked.js';
+import { rebuild } from '../../projections/engine/rebuild.js';
 import { records } from '../../projections/records/projection.js';
+import { SealedBlocks } from '../../src/http/sealed-blocks.js';
 import type { ApiResponse } from '../support/call.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { type Sent, sentThreat, stored } from '../support/upstream.js';
@@ -34,8 +36,7 @@ const gone = {
   status: 410,
   body: {
     code: 'GONE',
-    message:
-      'lastEventId is from another log, or from before a restore or the retry of a parked event; start again without lastEventId',
+    message: 'lastEventId is from another log, or from before a restore; start again without lastEventId',
   },
 };
 
@@ -65,23 +66,39 @@ describe('The feed', () => {
     expect(answers).toBe(3);
   });
 
-  it('returns 410 to a client that has passed a parked event, once a retry has applied the event', async () => {
+  it('returns a parked event after everything else once it is retried, to every client', async () => {
     await app.pool.query(`alter table read.listed_records add constraint no_poison check (id <> 'poison')`);
-    const [{ id: before }] = (await feed(undefined, '&limit=1')).body;
     await report(threat('good-1'), threat('poison'), threat('good-2'), threat('good-3'));
     expect(projecting.troubles.join()).toContain('no_poison');
     const [first, second, third] = (await allElements()).slice(-3);
     expect([first!.subject, second!.subject, third!.subject]).toEqual(['good-1', 'good-2', 'good-3']);
-    // The id of an element does not depend on the start of its page.
-    expect((await feed(first!.id)).body.map(({ id }: { id: string }) => id)).toEqual([second!.id, third!.id]);
-    expect((await feed(second!.id)).body.map(({ id }: { id: string }) => id)).toEqual([third!.id]);
     await app.pool.query('alter table read.listed_records drop constraint no_poison');
-    const parked = (await listParked(app.pool)).find(({ projection }) => projection === 'records')!;
-    expect(await retryParked(app, records, parked)).toBeUndefined();
-    // The retried event is after the first element: a client that has read the second element would miss the event.
-    expect(subjects(await feed(first!.id))).toEqual(['poison', 'good-2', 'good-3']);
-    expect(await feed(second!.id)).toMatchObject(gone);
-    expect((await feed(before)).status).toBe(200);
+    const waiting = feed(third!.id, '&timeout=20000');
+    await retryParked(
+      app.log,
+      (await listParked(app.pool)).filter(({ projection }) => projection === 'records'),
+    );
+    await projecting.reached();
+    expect(subjects(await waiting)).toEqual(['poison']);
+    expect(subjects(await feed(first!.id))).toEqual(['good-2', 'good-3', 'poison']);
+    const [retried] = (await feed(third!.id)).body;
+    expect((await feed(retried.id)).body).toEqual([]);
+    await rebuild(app, [records]);
+    expect(subjects(await feed(second!.id))).toEqual(['good-3', 'poison']);
+    expect((await feed(retried.id)).body).toEqual([]);
+  });
+
+  it('returns 410 for an id that version 2.2 gave out while events were parked', async () => {
+    const [{ id }] = (await feed(undefined, '&limit=1')).body;
+    const blocks = new SealedBlocks(`feed of ${await app.log.id()}`);
+    const errors = { malformed: () => new Error('malformed'), foreign: () => new Error('foreign') };
+    const plain = blocks.open(id, errors);
+    const write = (parked: number): string => {
+      plain.writeInt32BE(parked, 12);
+      return blocks.seal(plain)[0]!;
+    };
+    expect((await feed(write(0))).status).toBe(200);
+    expect(await feed(write(1))).toMatchObject(gone);
   });
 
   it('returns 410 to a client that has read events which a restore removed', async () => {

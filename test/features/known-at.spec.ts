@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { listParked, retryParked } from '../../projections/engine/parked.js';
+import { listParked } from '../../projections/engine/parked.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { metrics } from '../../projections/metrics/projection.js';
@@ -8,7 +8,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventStores } from '../support/event-store.js';
 import { sized } from '../support/full-size.js';
-import { type Projecting, projectToHead, startProjecting } from '../support/projecting.js';
+import { type Projecting, projectToHead, startProjecting, retryAndProject } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { cloudEvent, eventId, report, type Sent, sent, sentStatus, sentThreat, stored } from '../support/upstream.js';
 
@@ -376,7 +376,7 @@ describe('What was stored by an instant', () => {
     const [row] = await listParked(app.pool, event.id).then((rows) =>
       rows.filter(({ projection }) => projection === 'metrics'),
     );
-    expect(await retryParked(source, metrics, row!)).toBeUndefined();
+    expect(await retryAndProject(source, metrics, row!)).toBeUndefined();
     expect(await answers()).toEqual([0, 1, 2, 1]);
     await expectSameAfterRebuild(answers);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assetStatuses } from '../../projections/asset-statuses.js';
-import { listParked, retryParked } from '../../projections/engine/parked.js';
+import { listParked } from '../../projections/engine/parked.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { StatusEntries } from '../../src/asset-check/own/status-entries.js';
@@ -9,7 +9,7 @@ import { hashOfKey, KEY_VERSION } from '../../src/assets/asset.js';
 import { eventIdOf } from '../../src/events/streams.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { newDatabase } from '../support/open-for-tests.js';
-import { projectToHead } from '../support/projecting.js';
+import { projectToHead, retryAndProject } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { eventId, recordedInOrder, sent, type Sent, SOURCE } from '../support/upstream.js';
 import { delivered } from '../support/histories.js';
@@ -142,7 +142,7 @@ describe('The projection of asset statuses', () => {
     };
     await projectToHead(log, database.pool, [refusing]);
     const [parked] = await listParked(database.pool);
-    expect(await retryParked({ pool: database.pool, log }, assetStatuses, parked!)).toBeUndefined();
+    expect(await retryAndProject({ pool: database.pool, log }, assetStatuses, parked!)).toBeUndefined();
     const { rows } = await database.pool.query('select status, position from read.asset_statuses');
     expect(rows).toEqual([{ status: 'BLOCKED', position: 1 }]);
     expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);

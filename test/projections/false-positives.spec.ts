@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { rebuild, rebuildOutdated } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
-import { listParked, retryParked } from '../../projections/engine/parked.js';
+import { listParked } from '../../projections/engine/parked.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { metrics } from '../../projections/metrics/projection.js';
 import { records } from '../../projections/records/projection.js';
@@ -16,7 +16,7 @@ import { countValues } from '../../src/metrics/count-sql.js';
 import { seeds, sized } from '../support/full-size.js';
 import { eventually } from '../support/eventually.js';
 import { newDatabase, newLogs } from '../support/open-for-tests.js';
-import { projectToHead } from '../support/projecting.js';
+import { projectToHead, retryAndProject } from '../support/projecting.js';
 import { Random } from '../support/random.js';
 import { recordedInOrder, sent, type Sent, sentThreat } from '../support/upstream.js';
 import { delivered, disputes, edgeInstant, history, ORGANIZATIONS } from '../support/histories.js';
@@ -169,7 +169,7 @@ describe('The false positives', () => {
     expect(await projectToHead(log, database.pool, [failing, records])).toHaveLength(1);
     expect((await ask('acme', { from: EARLIEST, to: LATEST })).totals.counted).toBe(1);
     const [parked] = await listParked(database.pool);
-    expect(await retryParked({ pool: database.pool, log }, metrics, parked!)).toBeUndefined();
+    expect(await retryAndProject({ pool: database.pool, log }, metrics, parked!)).toBeUndefined();
     expect((await ask('acme', { from: EARLIEST, to: LATEST })).byDay).toEqual([
       { date: '2026-03-02', counted: 2, falsePositives: 0, rate: 0 },
     ]);

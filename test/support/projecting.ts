@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { listParked, type Parked, retryParked } from '../../projections/engine/parked.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { Projector } from '../../projections/engine/projector.js';
 import { PROJECTIONS } from '../../projections/registry.js';
@@ -87,4 +88,18 @@ export const projectToHead = async (
   const projecting = startProjecting(log, pool, projections, options);
   await projecting.reached().finally(() => projecting.stop());
   return projecting.troubles;
+};
+
+/**
+ * Retries a parked event, and projects the log to its end.
+ * @returns why the event stays parked; undefined if it was applied
+ */
+export const retryAndProject = async (
+  { log, pool }: { readonly log: EventLog; readonly pool: Pool },
+  projection: Projection,
+  parked: Parked,
+): Promise<string | undefined> => {
+  await retryParked(log, [parked]);
+  await projectToHead(log, pool, [projection]);
+  return (await listParked(pool, parked.event_id)).find((one) => one.projection === projection.name)?.reason;
 };

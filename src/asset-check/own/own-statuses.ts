@@ -31,7 +31,6 @@ type Row = RowOf<typeof STATUS_CHANGES>;
  */
 interface SourceState {
   readonly table: string | null;
-  readonly parked: string;
   readonly checkpoint: number;
   /**
    * The place of the last event that the projection has applied. Undefined if it has not applied an event yet, or if
@@ -183,7 +182,7 @@ export class OwnStatuses {
     let { snapshot } = this;
     for (;;) {
       const { position, assetHash, state: known } = snapshot;
-      const rows = await STATUS_CHANGES.run(this.pool, { position, assetHash, passed: known?.checkpoint ?? -1 });
+      const rows = await STATUS_CHANGES.run(this.pool, { position, assetHash });
       const state = await this.stateOf(rows[0]!, known);
       if (state === undefined) {
         // The new snapshot replaces the snapshot in use only when the new snapshot is complete.
@@ -217,17 +216,15 @@ export class OwnStatuses {
    * @returns undefined if the state does not continue `known`, so that all rows must be read again
    */
   private async stateOf(row: Row, known: SourceState | undefined): Promise<SourceState | undefined> {
-    const { table, parked, parkedBefore, checkpoint } = row;
-    if (known === undefined) return { table, parked, checkpoint, lastEvent: await this.lastEventOf(row) };
-    if (table !== known.table || parkedBefore !== known.parked) return undefined;
+    const { table, checkpoint } = row;
+    if (known === undefined) return { table, checkpoint, lastEvent: await this.lastEventOf(row) };
+    if (table !== known.table) return undefined;
     if (known.lastEvent !== undefined && !(await this.log.has(known.lastEvent))) return undefined;
     const isSame = checkpoint === known.checkpoint && row.eventId === known.lastEvent?.event;
     const lastEvent = isSame ? known.lastEvent : await this.lastEventOf(row);
     // The previous state has no event that could be looked up in the log, so it is unknown whether this state continues
     // the previous state.
-    return known.lastEvent === undefined && lastEvent !== undefined
-      ? undefined
-      : { table, parked, checkpoint, lastEvent };
+    return known.lastEvent === undefined && lastEvent !== undefined ? undefined : { table, checkpoint, lastEvent };
   }
 
   private async lastEventOf({ stream, revision, eventId }: Row): Promise<Place | undefined> {

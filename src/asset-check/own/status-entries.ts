@@ -14,29 +14,15 @@ import { TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 export const STATUS_PAGE = 5_000;
 
 /**
- * An expression that identifies the set of parked events up to a position: the number of the events and the sum of the
- * hashes of their ids.
- */
-const parkedUpTo = (position: string): string => `(
-        select count(*) || ' ' || coalesce(sum(hashtextextended(event_id::text, 0)), 0) from read.parked_events
-        where projection = 'asset-statuses' and position <= ${position}
-      )`;
-
-/**
  * Reads the rows that changed after a position. Each row also tells whether the rows that were read earlier are still
  * valid; if no row has changed, the statement returns one row without an asset. For this check, a row has the id of the
- * table, which a rebuild replaces; the set of parked events, because retrying an event changes rows at an earlier
- * position; and the last applied event, which a failover of the database may have lost.
+ * table, which a rebuild replaces; and the last applied event, which a failover of the database may have lost.
  */
 export const STATUS_CHANGES = statement(
   'follow-asset-statuses',
-  { position: 'bigint', assetHash: 'text', passed: 'bigint' },
+  { position: 'bigint', assetHash: 'text' },
   {
     table: nullable('text'),
-    /** The parked events up to `$3`. An event is parked when the projector reaches it, so this set can only shrink. */
-    parkedBefore: 'text',
-    /** The parked events up to the checkpoint. */
-    parked: 'text',
     checkpoint: 'bigint',
     /** The stream of the last applied event. Null if no event has been applied yet. */
     stream: nullable('text'),
@@ -51,14 +37,12 @@ export const STATUS_CHANGES = statement(
     position: nullable('bigint'),
   },
   `
-    select g.table_id as "table", g.parked_before as "parkedBefore", g.parked, g.checkpoint, g.last_stream as "stream",
+    select g.table_id as "table", g.checkpoint, g.last_stream as "stream",
       g.last_revision as "revision", g.last_event_id as "eventId",
       s.asset, s.asset_hash as "assetHash", s.content, s.status, s.created_at as "createdAt", s.position
     from (
       select to_regclass('read.asset_statuses')::oid::text as table_id,
-        coalesce(c.position, -1) as checkpoint, c.last_stream, c.last_revision, c.last_event_id,
-        ${parkedUpTo('$3::bigint')} as parked_before,
-        ${parkedUpTo('coalesce(c.position, -1)')} as parked
+        coalesce(c.position, -1) as checkpoint, c.last_stream, c.last_revision, c.last_event_id
       from (select) always left join read.checkpoints c on c.projection = 'asset-statuses'
     ) g
     left join lateral (

@@ -16,6 +16,18 @@ export const parkedEventDropped = ownEvent('ParkedEventDropped', {
 });
 
 /**
+ * An operator retried a parked event. The projection applies the event at the position of this event, now and in every
+ * rebuild, so that readers see the change at the end of the log, like any other. If it fails again, it stays parked.
+ */
+export const parkedEventRetried = ownEvent('ParkedEventRetried', {
+  projection: id('The projection that parked the event.'),
+  eventId: id('The parked event.'),
+  stream: id('The stream of the parked event.'),
+  revision: wholeNumber(0, 'The revision of the parked event in its stream.'),
+  createdAt: instant('When the event was retried.'),
+});
+
+/**
  * Copies were appended to streams in an EventStoreDB, to redact contents, and the streams are truncated before the copies
  * from now on. An event that is stored before this event may therefore be missing after a scavenge.
  */

@@ -1,4 +1,4 @@
-import { withoutReviewsOf } from '../../postgres/reviews.js';
+import { hasReviewOf, withoutReviewsOf } from '../../postgres/reviews.js';
 import type { RowsByTable } from '../organization-rows.js';
 import type { Generated } from 'kysely';
 
@@ -50,13 +50,6 @@ export interface ProjectingTables {
      * did not store this value.
      */
     unreadable: boolean | null;
-    /** The entry of the asset status history that the event is about. Null: the event is about something else. */
-    change_id: string | null;
-    /**
-     * The organizations in the reviews of that entry. Null: the organizations are unknown, or the event is about
-     * something else.
-     */
-    organizations: string[] | null;
   };
   /** The projector that works in each lane. */
   projector_leases: {
@@ -78,10 +71,7 @@ export const ROWS_OF_PROJECTING: RowsByTable<ProjectingTables> = {
   checkpoints: [{ where: isStreamOf('last_stream'), set: `last_stream = 'erased-' || position, last_revision = 0` }],
   parked_events: [
     { where: `organization = $1::text or service.is_erased(key_id) or ${isStreamOf('stream')}` },
-    {
-      where: '$1::text = any(organizations)',
-      set: `organizations = array_remove(organizations, $1::text), data = ${withoutReviewsOf('data', '$1::text')}`,
-    },
+    { where: hasReviewOf('data', '$1::text'), set: `data = ${withoutReviewsOf('data', '$1::text')}` },
   ],
   projector_leases: [],
 };

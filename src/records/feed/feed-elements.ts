@@ -4,7 +4,6 @@ import { kindOf, numbersOf } from '../../events/listed-items.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { limit } from '../../limits.js';
 import { eventMark, type FeedPosition } from './feed-ids.js';
-import { PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from './parked-marks.js';
 
 export interface ElementRow {
   readonly position: number;
@@ -41,34 +40,15 @@ const MAX_RESPONSE_BYTES = limit('feed page as JSON', 4 * 1024 * 1024, 'bytes', 
  */
 const ELEMENT_BYTES = `(coalesce(octet_length(item), 0) + 2 * octet_length(id) + ${MAX_ATTRIBUTE_BYTES})`;
 /**
- * Maximum number of parked events listed in a page. If there are more parked events, the response ends before the first
- * event that is not listed.
- */
-const MAX_PARKED = 1_000;
-
-/**
  * The event at the position of a listed record. `moved_by` is outdated if a projector of version 2.1 has changed the row.
  */
 export const EVENT_AT_POSITION = 'case when moved_to = position then moved_by else event_id end';
 
-/** The state of the read models, and of the organization's parked events, at the moment of a page. */
-interface PageMoment extends ParkedMarks {
-  /** The page includes everything that was acknowledged before this instant (ms). */
+/** The state of the read models at the moment of a page. */
+interface PageMoment {
+  /** Null: nothing has been projected yet. */
   readonly asOf: number | null;
-  /** The position in the log that the read models have reached. */
   readonly upTo: number | null;
-  /**
-   * The checksum of the organization's parked events after the requested position, up to the position of the first
-   * element.
-   */
-  readonly parkedToFirst: number;
-  /**
-   * The position of the organization's first parked event; null if there is no parked event up to the requested
-   * position.
-   */
-  readonly parkedFirst: number | null;
-  /** The organization's parked events after the requested position, at most `MAX_PARKED`. */
-  readonly parked: readonly (readonly [position: number, hash: number])[] | null;
 }
 
 /** The next elements in order, and the state of the read models from which they were read. */
@@ -117,24 +97,9 @@ const nextOf = (kinds: readonly number[]) => {
     { organization: 'text', after: 'bigint', limit: 'integer' },
     COLUMNS,
     `
-    with passed as materialized (${passedUpTo('$2')})
     select json_build_object(
       'asOf', (select as_of from read.checkpoints where projection = 'records'),
-      'upTo', (select position from read.checkpoints where projection = 'records'),
-      ${PARKED_MARKS},
-      'parkedFirst', (select min(position) from passed),
-      'parkedToFirst', coalesce((
-        select bit_xor(uuid_hash(event_id))
-        from (${parkedWhere(`position > $2 and position <= (select position from ${merged} limit 1)`)}
-        ) parked
-      ), 0),
-      'parked', (
-        select json_agg(json_build_array(position, hash) order by position) from (
-          select position, uuid_hash(event_id) as hash from (${parkedWhere('position > $2')}
-          ) parked
-          order by position limit ${MAX_PARKED}
-        ) after
-      )
+      'upTo', (select position from read.checkpoints where projection = 'records')
     ) as moment, elements, is_cut as "isCut"
     from (
       select string_agg(concat_ws(' ', position, kind, stored_at, event_id, id, coalesce(item, '')), E'\\n' order by position)
@@ -186,24 +151,6 @@ export const READY_REQUESTS = statement(
 /** An element, and its position in the feed. */
 export type PlacedElement = FeedPosition & { readonly row: ElementRow };
 
-/**
- * Returns the elements of a page with their positions in the feed. A position includes a checksum of all parked events
- * up to that position, so the result ends before the first element for which parked events are missing from the page.
- */
-export const placedElements = (page: FeedPage): PlacedElement[] => {
-  const rows = page.elements;
-  const parked = page.parked ?? [];
-  // If the list of parked events is truncated, the checksum is known only for elements before the last listed event,
-  // and for the first element, whose checksum the statement computes.
-  const knownUpTo = parked.length < MAX_PARKED ? Number.POSITIVE_INFINITY : parked.at(-1)![0];
-  let mark = page.parkedBefore ^ page.parkedToFirst;
-  let next = rows.length === 0 ? 0 : parked.findIndex(([position]) => position > rows[0]!.position);
-  if (next === -1) next = parked.length;
-  const elements: PlacedElement[] = [];
-  for (const row of rows) {
-    if (elements.length > 0 && row.position >= knownUpTo) break;
-    for (; next < parked.length && parked[next]![0] <= row.position; next += 1) mark ^= parked[next]![1];
-    elements.push({ position: row.position, event: eventMark(row.eventId), parked: mark, row });
-  }
-  return elements;
-};
+/** Returns the elements of a page with their positions in the feed. */
+export const placedElements = ({ elements }: FeedPage): PlacedElement[] =>
+  elements.map((row) => ({ position: row.position, event: eventMark(row.eventId), row }));

@@ -10,18 +10,11 @@ export interface FeedPosition {
    * digits is at the position.
    */
   readonly event: string;
-  /**
-   * A checksum of the parked events of the organization up to the position. If an operator retries a parked event, the
-   * change appears in the feed at the position of that event, which the client may have passed already. The changed
-   * checksum reveals this.
-   */
-  readonly parked: number;
 }
 
 /** The message for a malformed id. */
 export const MALFORMED_ID = 'lastEventId must be the id of an element of this feed';
-const FOREIGN_ID =
-  'lastEventId is from another log, or from before a restore or the retry of a parked event; start again without lastEventId';
+const FOREIGN_ID = 'lastEventId is from another log, or from before a restore; start again without lastEventId';
 const ERRORS = { malformed: () => new Invalid(MALFORMED_ID), foreign: () => new Gone(FOREIGN_ID) };
 
 /**
@@ -38,33 +31,31 @@ export class FeedIds {
   /** Creates the ids of many positions in one call, which costs little more than a single id. */
   write(places: readonly FeedPosition[]): string[] {
     const plain = Buffer.alloc(places.length * BLOCK_BYTES);
-    for (const [index, { position, event, parked }] of places.entries()) {
+    for (const [index, { position, event }] of places.entries()) {
       plain.writeBigInt64BE(BigInt(position), index * BLOCK_BYTES);
       plain.write(event, index * BLOCK_BYTES + 8, 'hex');
-      plain.writeInt32BE(parked, index * BLOCK_BYTES + 12);
     }
     return this.blocks.seal(plain);
   }
 
   /**
    * @throws Invalid if the id is malformed
-   * @throws Gone if the id is from another log
+   * @throws Gone if the id is from another log, or an earlier version gave it out while events were parked: a retry by that
+   *   version changed records before the id
    */
   read(id: string): FeedPosition {
     const plain = this.blocks.open(id, ERRORS);
     const position = plain.readBigInt64BE(0);
     // Authenticates the id: a foreign block does not decrypt to a valid position.
     if (position < 0n || position > BigInt(Number.MAX_SAFE_INTEGER)) throw ERRORS.foreign();
-    return { position: Number(position), event: plain.toString('hex', 8, 12), parked: plain.readInt32BE(12) };
+    if (plain.readInt32BE(12) !== 0) throw ERRORS.foreign();
+    return { position: Number(position), event: plain.toString('hex', 8, 12) };
   }
 }
 
 export const eventMark = (eventId: string): string => eventId.slice(0, 8);
 
-/**
- * @throws Gone if the log no longer has the event of the id, or if a parked event before the position of the id has
- *   been applied in the meantime
- */
-export const requireUnchanged = (isUnchanged: boolean): void => {
-  if (!isUnchanged) throw ERRORS.foreign();
+/** @throws Gone if the log no longer has the event of the id */
+export const requireInLog = (isInLog: boolean): void => {
+  if (!isInLog) throw ERRORS.foreign();
 };

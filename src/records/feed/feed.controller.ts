@@ -49,8 +49,7 @@ export class FeedController {
   })
   @ApiResponse({
     status: 410,
-    description:
-      'The `lastEventId` is from another log, or from before a restore or the retry of a parked event. Start again without `lastEventId`.',
+    description: 'The `lastEventId` is from another log, or from before a restore. Start again without `lastEventId`.',
     type: ErrorBody,
   })
   async getFeed(

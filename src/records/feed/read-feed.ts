@@ -1,7 +1,6 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { EventLog } from '../../event-log/event-log.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
-import { TooOld } from '../../read-models/replicas.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import {
   elementJson,
@@ -12,8 +11,7 @@ import {
   pageOf,
   type PageRow,
 } from './feed-elements.js';
-import { FeedIds, type FeedPosition, requireUnchanged } from './feed-ids.js';
-import { hasSameParked } from './parked-marks.js';
+import { FeedIds, type FeedPosition, requireInLog } from './feed-ids.js';
 import { FeedWatch } from './feed-watch.js';
 
 /** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */
@@ -36,7 +34,7 @@ export class ReadFeed extends Query<AsOf<string>> {
   }
 }
 
-const BEGINNING: FeedPosition = { position: -1, event: '', parked: 0 };
+const BEGINNING: FeedPosition = { position: -1, event: '' };
 
 const batchJson = (ids: FeedIds, elements: readonly PlacedElement[]): string =>
   `[${ids
@@ -75,20 +73,10 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       const key = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
         const statement = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
-        const [rows, isInLog] = await Promise.all([
-          send<PageRow>(statement),
-          // This is checked in each round, because the log may have been restored while this request was waiting.
-          last === BEGINNING || this.log.has({ ...last, position: BigInt(last.position) }),
-        ]);
-        const page = pageOf(rows);
+        const page = pageOf(await send<PageRow>(statement));
         requireReached(isReplica, page.upTo, hasWaited ? Infinity : last.position);
-        requireUnchanged(isInLog);
-        const isUnchanged = hasSameParked(page, last.parked);
-        // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is
-        // behind. The primary decides.
-        if (isReplica && !isUnchanged)
-          throw new TooOld('The parked events of the replica differ from those of lastEventId');
-        requireUnchanged(isUnchanged);
+        // Asked after each page: an event that the log still has was also in the log when the page was read.
+        requireInLog(last === BEGINNING || (await this.log.has({ ...last, position: BigInt(last.position) })));
         return page;
       };
       const page = await this.queries.runFeed(organization, key, read, minPosition);

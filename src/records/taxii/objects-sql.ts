@@ -1,7 +1,6 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { FIRST_VERSION_WITH_OBJECTS } from '../../read-models/checkpoints.js';
 import { EVENT_AT_POSITION } from '../feed/feed-elements.js';
-import { PARKED_MARKS, type ParkedMarks, parkedWhere, passedUpTo } from '../feed/parked-marks.js';
 import type { ObjectRow } from './objects.js';
 import { limit } from '../../limits.js';
 
@@ -15,7 +14,7 @@ const HELD_MS = 200;
 
 const NEVER = Number.MAX_SAFE_INTEGER;
 
-interface Moment extends ParkedMarks {
+interface Moment {
   readonly asOf: number | null;
   readonly upTo: number | null;
   /** Whether the columns of TAXII have been written for every record. */
@@ -34,8 +33,6 @@ interface Moment extends ParkedMarks {
     /** The instant at which the log stored the event at the position (ms). */
     readonly storedAt: number;
     readonly eventId: string;
-    /** The checksum of the parked events of the organization up to the position, as in the feed. */
-    readonly parked: number;
   } | null;
 }
 
@@ -92,8 +89,7 @@ const nextOf = (name: string, condition: string) => {
       select sized.* from sized, cut
       where cut.at is null or sized.added_at < cut.at or cut.at = cut.first and sized.number < cut.number
     ),
-    last as materialized (select * from page order by number desc limit 1),
-    passed as materialized (${passedUpTo('$4')})
+    last as materialized (select * from page order by number desc limit 1)
     select json_build_object(
       'asOf', (select as_of from h),
       'upTo', (select position from h),
@@ -105,13 +101,8 @@ const nextOf = (name: string, condition: string) => {
           ((select added_at from last), (select position from last))
       ),
       'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and r.object_id = any($6::uuid[])),
-      ${PARKED_MARKS},
       'last', (
-        select json_build_object('addedAt', added_at, 'position', position, 'storedAt', stored_at, 'eventId', event_id,
-          'parked', coalesce((
-            select bit_xor(uuid_hash(event_id)) from (${parkedWhere('position <= (select position from last)')}
-            ) parked
-          ), 0)
+        select json_build_object('addedAt', added_at, 'position', position, 'storedAt', stored_at, 'eventId', event_id
         ) from last
       )
     ) as moment, (

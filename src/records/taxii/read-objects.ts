@@ -7,8 +7,6 @@ import { pause } from '../../flow/time.js';
 import { notReached } from '../../http/consistency.js';
 import { PageCursors } from '../../http/responses/page-cursor.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
-import { TooOld } from '../../read-models/replicas.js';
-import { hasSameParked } from '../feed/parked-marks.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import { COLLECTIONS, OBJECT_TYPE, type ObjectRow } from './objects.js';
 import { NEXT_OBJECTS, type PageRow, parseObject } from './objects-sql.js';
@@ -144,10 +142,12 @@ export class ReadObjects extends Query<AsOf<ObjectsPage>> {
   }
 }
 
-const FOREIGN =
-  'next is from another log, or from before a restore or the retry of a parked event; start again without next';
+const FOREIGN = 'next is from another log, or from before a restore; start again without next';
 
-/** Where a page begins: after an object, or after a date. The last text is the id of the event of that object. */
+/**
+ * Where a page begins: after an object, or after a date. The last text is the id of the event of that object. Version 2.2
+ * wrote a number other than 0 while events were parked: a retry by that version changed records before this place.
+ */
 type Start = readonly [date: number, position: number, parked: number, limit: number, wanted: string, event: string];
 const START_SHAPE: Start = [0, 0, 0, 0, '', ''];
 const MARK_LENGTH = 8;
@@ -176,7 +176,9 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
       const [, logMark, cursor] = new RegExp(`^([\\w-]{${MARK_LENGTH}})\\.([\\w-]+)$`).exec(next) ?? [];
       if (cursor === undefined) throw new Invalid(MALFORMED);
       if (logMark !== mark) throw new Gone(FOREIGN);
-      return cursors.read(scope, cursor, START_SHAPE);
+      const start = cursors.read(scope, cursor, START_SHAPE);
+      if (start[2] !== 0) throw new Gone(FOREIGN);
+      return start;
     };
     const start = request.next === undefined ? undefined : readNext(request.next);
     const wanted = start === undefined ? request : (JSON.parse(start[4]) as Wanted);
@@ -186,21 +188,18 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
     const statement = NEXT_OBJECTS[ids !== null ? 'ids' : versions !== null ? 'versions' : 'all'];
     const parameters = { organization, kind: collection.kind, afterDate, afterPosition, limit, ids, versions };
     const read: AnswerFrom<PageRow> = async (send, _connection, isReplica) => {
-      const [[row], isInLog] = await Promise.all([
-        send<PageRow>(statement.query({ ...parameters, ids: ids && [...ids], versions: versions && [...versions] })),
-        start === undefined || this.log.has({ position: BigInt(start[1]), event: start[5] }),
-      ]);
+      const [row] = await send<PageRow>(
+        statement.query({ ...parameters, ids: ids && [...ids], versions: versions && [...versions] }),
+      );
       const { upTo, isWhole } = row!.moment;
       requireReached(isReplica, upTo, start?.[1] ?? null);
       if (!isWhole) throw new Unavailable('The collections are being filled after an upgrade; try again', 5);
-      if (!isInLog) throw new Gone(FOREIGN);
-      if (start !== undefined && !hasSameParked(row!.moment, start[2])) {
-        if (isReplica) throw new TooOld('The parked events of the replica differ from those of next');
+      // Asked after the page: an event that the log still has was also in the log when the page was read.
+      if (start !== undefined && !(await this.log.has({ position: BigInt(start[1]), event: start[5] })))
         throw new Gone(FOREIGN);
-      }
       return row!;
     };
-    const key = JSON.stringify(['taxii', parameters, start?.[2], start?.[5], minPosition]);
+    const key = JSON.stringify(['taxii', parameters, start?.[5], minPosition]);
     for (const until = performance.now() + WAIT_MS; ; await pause(POLL_MS)) {
       const { moment, objects } = await this.queries.run(organization, key, read, minPosition);
       const { asOf, upTo, heldFrom, heldAt, hasMore, isFound, last } = moment;
@@ -216,7 +215,7 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
         return { result: { rows, next: undefined, isFound }, ...held };
       }
       const rest = JSON.stringify({ addedAfter: null, ids, versions } satisfies Wanted);
-      const end: Start = [last.addedAt, last.position, last.parked, limit, rest, last.eventId.slice(0, 8)];
+      const end: Start = [last.addedAt, last.position, 0, limit, rest, last.eventId.slice(0, 8)];
       const next = { token: `${mark}.${cursors.write(scope, end)}`, place: JSON.stringify([mark, end]) };
       return { result: { rows, next, isFound }, asOf: Math.min(asOf ?? 0, last.storedAt), position: last.position };
     }

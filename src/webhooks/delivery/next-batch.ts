@@ -12,7 +12,6 @@ import {
   pageOf,
 } from '../../records/feed/feed-elements.js';
 import type { FeedIds } from '../../records/feed/feed-ids.js';
-import { hasSameParked } from '../../records/feed/parked-marks.js';
 import { kindOf, type ListedKind, numbersOf } from '../../events/listed-items.js';
 import { limit } from '../../limits.js';
 
@@ -87,6 +86,15 @@ const startPositionOf = ({ startAfter, startLog }: Endpoint, logId: string): num
   startLog === logId ? startAfter : -1;
 
 /**
+ * Version 2.2 applied a retried event at its own position, and kept the first parked event that it had passed. If that
+ * version has retried the event since, it has to be delivered, so the progress moves back once.
+ */
+const withoutParked = ({ parkedFrom, ...progress }: StoredProgress): StoredProgress =>
+  parkedFrom == null || parkedFrom > progress.position
+    ? progress
+    : { ...progress, position: parkedFrom - 1, event: null };
+
+/**
  * The progress of the deliveries to an endpoint. If the progress is from another log, positions are not comparable, and
  * everything is sent again.
  * @param stored null if deliveries have not started
@@ -94,11 +102,10 @@ const startPositionOf = ({ startAfter, startLog }: Endpoint, logId: string): num
  */
 export const progressOf = (endpoint: Endpoint, stored: StoredProgress | null, logId: string): StoredProgress => {
   const { replay } = endpoint;
-  if (stored?.replay === replay && stored.logId === logId) return stored;
+  if (stored?.replay === replay && stored.logId === logId) return withoutParked(stored);
   const position = stored?.replay === replay ? -1 : startPositionOf(endpoint, logId);
   const { lastSuccessAt = null, lastFailure = null } = stored ?? {};
-  const start = { position, event: null, parked: null, parkedFrom: null };
-  return { ...NO_FAILURES, replay, logId, ...start, lastSuccessAt, lastFailure };
+  return { ...NO_FAILURES, replay, logId, position, event: null, lastSuccessAt, lastFailure };
 };
 
 /** Resets the failures, because an endpoint that is enabled again starts without failures. */
@@ -121,15 +128,8 @@ const ROWS_PER_READ = 100;
 /** The maximum size of a batch. A single record may be larger. */
 const MAX_BODY_BYTES = limit('delivery of more than one record', 1024 * 1024, 'bytes', 'request', 'has fewer records');
 
-/** A position in the feed, and the parked events before it. */
-type Cursor = Pick<StoredProgress, 'position' | 'event' | 'parked' | 'parkedFrom'>;
-
-/** The lowest of these positions; null if no position is given. */
-const earliest = (...positions: readonly (number | null | undefined)[]): number | null =>
-  positions.reduce<number | null>(
-    (first, each) => (each == null || (first !== null && first <= each) ? first : each),
-    null,
-  );
+/** A position in the feed. */
+type Cursor = Pick<StoredProgress, 'position' | 'event'>;
 
 export interface Batch extends Content {
   readonly records: readonly { readonly type: ListedKind; readonly id: string }[];
@@ -140,7 +140,7 @@ export interface Batch extends Content {
 /** The result of reading the feed after a cursor. */
 type Next =
   | { readonly batch: Batch }
-  /** The new cursor, if no record passes the filter, or if the cursor must move back. */
+  /** The new cursor, if no record passes the filter. */
   | { readonly cursor: Cursor }
   /** Returned if no records follow: the position in the log that the read models have reached. */
   | { readonly upTo: number };
@@ -170,12 +170,9 @@ const passesFilter = ({ assetTypes, statuses }: Endpoint, { item }: ElementRow):
   );
 };
 
-const batchOf = (
-  endpoint: Endpoint,
-  ids: FeedIds,
-  chosen: readonly PlacedElement[],
-  endOf: (last: PlacedElement) => Cursor,
-): Batch => {
+const cursorAt = ({ position, event }: PlacedElement): Cursor => ({ position, event });
+
+const batchOf = (endpoint: Endpoint, ids: FeedIds, chosen: readonly PlacedElement[]): Batch => {
   const texts: string[] = [];
   let bytes = 2;
   for (const [index, id] of ids.write(chosen).entries()) {
@@ -188,7 +185,7 @@ const batchOf = (
   return {
     records: sent.map(({ row: { kind, id } }) => ({ type: kindOf(kind), id })),
     ...contentOf(endpoint, texts),
-    end: endOf(sent.at(-1)!),
+    end: cursorAt(sent.at(-1)!),
   };
 };
 
@@ -200,43 +197,20 @@ export const readNext = async (
   pool: Pool,
   ids: FeedIds,
   endpoint: Endpoint,
-  from: Cursor & Pick<StoredProgress, 'logId'>,
+  from: Cursor,
   { size, upTo = Number.POSITIVE_INFINITY }: BatchLimits,
 ): Promise<Next> => {
   const limit = endpoint.assetTypes === undefined && endpoint.statuses === undefined ? size : ROWS_PER_READ;
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit };
   const page = pageOf(await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values));
-  // The read model is being rebuilt and has not reached the cursor, so its rows and parked events are incomplete.
+  // The read model is being rebuilt and has not reached the cursor, so its rows are incomplete.
   const reached = page.upTo ?? -1;
   if (reached < from.position) return { upTo: from.position };
-  const start = startPositionOf(endpoint, from.logId);
-  const firstParked = page.parkedFirst !== null && page.parkedFirst > start ? page.parkedFirst : null;
-  // A parked event that the cursor has passed was applied later. The record of the event appears at the position of the
-  // event, so the cursor moves back to that position.
-  if (from.parked !== null && !hasSameParked(page, from.parked)) {
-    const position = from.parkedFrom === null ? from.position : Math.min(from.position, from.parkedFrom - 1);
-    if (position < from.position) return { cursor: { position, event: null, parked: null, parkedFrom: null } };
-    // The cursor need not move: the parked event belongs to a verdict that only a later event made visible to the
-    // organization, so the record appears after the cursor.
-    return {
-      cursor: {
-        position,
-        event: from.event,
-        parked: page.parkedBefore,
-        parkedFrom: earliest(from.parkedFrom, firstParked),
-      },
-    };
-  }
   const elements = placedElements(page);
   if (elements.length === 0) return { upTo: reached };
-  const endOf = ({ position, event, parked }: PlacedElement): Cursor => {
-    const [next] = page.parked?.[0] ?? [];
-    const parkedFrom = earliest(from.parkedFrom, firstParked, next !== undefined && next <= position ? next : null);
-    return { position, event, parked, parkedFrom: parked === 0 ? null : parkedFrom };
-  };
   const matching = elements.filter(({ row }) => passesFilter(endpoint, row));
   const retried = matching.filter(({ position }) => position <= upTo);
   const chosen = (retried.length > 0 ? retried : matching).slice(0, size);
-  return chosen.length === 0 ? { cursor: endOf(elements.at(-1)!) } : { batch: batchOf(endpoint, ids, chosen, endOf) };
+  return chosen.length === 0 ? { cursor: cursorAt(elements.at(-1)!) } : { batch: batchOf(endpoint, ids, chosen) };
 };

@@ -1,10 +1,12 @@
 import { expect, it } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import { dispatchBatch } from '../../../projections/engine/dispatch-batch.js';
+import { Decisions } from '../../../projections/engine/parking.js';
 import { LANES } from '../../../projections/registry.js';
 import type { UpstreamEvent } from '../../../src/events/event.js';
 import { EXAMPLES, recordedInOrder, sent } from '../../support/upstream.js';
 
+const none = async (): Promise<undefined> => undefined;
 const EVENTS = 48;
 const COST_MS = 3;
 
@@ -40,7 +42,7 @@ it('Other work runs after each event that is costly to decode, so that the trans
   const events = eventsOf('ThreatStatusChanged').map((event) => costly(event, 'data'));
   const checkpoints = projections.map(({ name }) => ({ projection: name, position: -1n }));
   const turns = await turnsDuring(
-    dispatchBatch(projections, checkpoints, { events, position: BigInt(EVENTS) }, new Map()),
+    dispatchBatch(projections, checkpoints, { events, position: BigInt(EVENTS) }, new Decisions(), none),
   );
   expect(turns).toBeGreaterThanOrEqual(EVENTS - 2);
 });
@@ -64,7 +66,7 @@ it('An invalid copy is parked with the place of the original, and copies alone d
   const places = projections.map(({ name }) => ({ projection: name, position: -1n }));
   const dispatched = async (data: unknown) => {
     const events = [{ ...event!, data, position: 40n, copyOf: original }];
-    const parts = await dispatchBatch(projections, places, { events, position: 40n }, new Map());
+    const parts = await dispatchBatch(projections, places, { events, position: 40n }, new Decisions(), none);
     return parts.find(({ projection }) => projection.name === 'records')!;
   };
   expect((await dispatched({})).unreadable).toMatchObject([original]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { decodeEvent } from '../../../projections/engine/parking.js';
-import { listParked, retryParked } from '../../../projections/engine/parked.js';
+import { dropParked, listParked, retryParked } from '../../../projections/engine/parked.js';
 import { type ProjectedEvent, transact } from '../../../projections/engine/projection.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { records } from '../../../projections/records/projection.js';
@@ -9,7 +9,7 @@ import { newStoredKey } from '../../../src/events/stored-key.js';
 import { redactData } from '../../../src/events/redacted.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { newDatabase } from '../../support/open-for-tests.js';
-import { projectToHead } from '../../support/projecting.js';
+import { projectToHead, retryAndProject } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { seeds } from '../../support/full-size.js';
 import { recordedInOrder, sent, type Sent, sentThreat } from '../../support/upstream.js';
@@ -76,7 +76,8 @@ const retried = async (
   const source = { pool: database.pool, log: new InMemoryEventLog(rewritten(events)) };
   const parked = await listParked(database.pool);
   expect(parked).toHaveLength(ids.size);
-  for (const one of order?.shuffled(parked) ?? parked) expect(await retryParked(source, records, one)).toBeUndefined();
+  for (const one of order?.shuffled(parked) ?? parked)
+    expect(await retryAndProject(source, records, one)).toBeUndefined();
   const rows = await rowsIn();
   await rebuild(source, [records]);
   return { rows, rebuilt: await rowsIn() };
@@ -205,38 +206,119 @@ describe('A retried event leaves the rows of a rebuild', () => {
       expect(await after(random.shuffled(projected).map((one) => [one]))).toEqual(expected);
   });
 
-  it('stays parked if a redaction after it cannot be applied, or if too many events are after it', async () => {
-    const [state, redaction] = recordedInOrder([threat(1, day(1)), redacted(1, THREAT)]) as [
-      RecordedEvent,
-      RecordedEvent,
-    ];
-    let isRetry = false;
+  it('stays parked if too many events are after it', async () => {
+    const [state] = recordedInOrder([threat(1, day(1))]) as [RecordedEvent];
     const refusing: typeof records = {
       ...records,
       prepare: async (all, recorded) => {
-        if (all.some(({ id }) => id === (isRetry ? redaction : state).id)) throw new Error('not now');
+        if (all.length > 0) throw new Error('not now');
         return records.prepare(all, recorded);
       },
     };
-    const log = new InMemoryEventLog([state, redaction]);
+    const log = new InMemoryEventLog([state]);
     await projectToHead(log, database.pool, [refusing]);
     const [parked] = await listParked(database.pool);
-    isRetry = true;
-    expect(await retryParked({ pool: database.pool, log }, refusing, parked!)).toBe(
-      `the later redaction ${redaction.id} cannot be applied: not now`,
-    );
-    expect(await rowsIn()).toMatchObject({ listed_records: [] });
-
+    const readStream = log.readStream.bind(log);
     let pages = 0;
-    log.readStream = async (_, from, limit) => {
+    log.readStream = async (stream, from, limit) => {
+      if (stream !== state.stream) return readStream(stream, from, limit);
       pages += 1;
-      return Array.from({ length: limit }, (__, n) => ({ ...state, revision: from + BigInt(n) }));
+      return Array.from({ length: limit }, (_, n) => ({ ...state, revision: from + BigInt(n) }));
     };
-    expect(await retryParked({ pool: database.pool, log }, records, parked!)).toBe(
-      'more than 100000 events follow it in the stream threat-acme:t; a rebuild of the projection applies it',
+    expect(await retryAndProject({ pool: database.pool, log }, records, parked!)).toBe(
+      'more than 100000 events follow it in the stream threat-acme:t',
     );
-    expect(pages).toBe(51);
-    expect(await listParked(database.pool)).toHaveLength(1);
+    expect(pages).toBe(50);
+    expect(await listParked(database.pool)).toMatchObject([{ attempts: 2 }]);
     expect(await rowsIn()).toMatchObject({ listed_records: [] });
+  });
+});
+
+describe('A parked event', () => {
+  const poison = { ids: new Set<string>() };
+  const refusing: typeof records = {
+    ...records,
+    prepare: async (all, recorded) => {
+      if (all.some(({ id }) => poison.ids.has(id))) throw new Error('not now');
+      return records.prepare(all, recorded);
+    },
+  };
+  /** A log of three threats, of which the second one is parked. */
+  const parkSecond = async () => {
+    const events = recordedInOrder(['a', 'b', 'c'].map((id) => sentThreat(id)));
+    poison.ids = new Set([events[1]!.id]);
+    const log = new InMemoryEventLog(events);
+    await projectToHead(log, database.pool, [refusing]);
+    const [parked] = await listParked(database.pool);
+    return { source: { pool: database.pool, log }, parked: parked! };
+  };
+  const listed = async () =>
+    (await database.pool.query('select id, position from read.listed_records order by position')).rows;
+
+  it('is listed at the place of the retry that applied it, now and after a rebuild', async () => {
+    const { source, parked } = await parkSecond();
+    expect(await retryAndProject(source, refusing, parked)).toBe('not now');
+    poison.ids.clear();
+    expect(await retryAndProject(source, refusing, parked)).toBeUndefined();
+    const rows = await listed();
+    const head = Number(await source.log.head());
+    expect(rows).toEqual([
+      { id: 'a', position: 0 },
+      { id: 'c', position: 2 },
+      { id: 'b', position: head },
+    ]);
+    await rebuild(source, [records]);
+    expect(await listed()).toEqual(rows);
+    // Readers keep the beginning of the id of the event at their position.
+    expect(await source.log.has({ position: BigInt(head), event: parked.event_id.slice(0, 8) })).toBe(true);
+  });
+
+  it('stays parked in a rebuild that could apply it, and keeps its reason and attempts', async () => {
+    const { source, parked } = await parkSecond();
+    await rebuild(source, [records]);
+    expect(await listParked(database.pool)).toEqual([parked]);
+    expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
+  });
+
+  it('is never applied once it was dropped, whether before or after a retry', async () => {
+    const { source, parked } = await parkSecond();
+    expect(await retryAndProject(source, refusing, parked)).toBe('not now');
+    await dropParked(source.log, [parked], 'a duplicate');
+    poison.ids.clear();
+    expect(await retryAndProject(source, refusing, parked)).toBeUndefined();
+    await rebuild(source, [records]);
+    expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
+    expect(await listParked(database.pool)).toEqual([]);
+  });
+
+  it('is tried once if it was retried twice in one batch', async () => {
+    const { source, parked } = await parkSecond();
+    await retryParked(source.log, [parked, parked]);
+    await projectToHead(source.log, database.pool, [refusing]);
+    expect(await listParked(database.pool)).toMatchObject([{ attempts: 2 }]);
+  });
+
+  it('starts a rebuild again if it is retried or parked while the rebuild runs', async () => {
+    const { source, parked } = await parkSecond();
+    poison.ids.clear();
+    let isFirst = true;
+    const reached: bigint[] = [];
+    const meanwhile: typeof records = {
+      ...records,
+      prepare: async (all, recorded) => {
+        if (isFirst) {
+          isFirst = false;
+          await database.pool.query(`delete from read.parked_events`);
+          await database.pool.query(
+            `insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+             values ('records', $1, 0, 'threat-acme:a', 0, 'ThreatStatusChanged', '{}', '{}', 'late', 1)`,
+            [parked.event_id.replace(/^./, (digit) => (digit === '0' ? '1' : '0'))],
+          );
+        }
+        return records.prepare(all, recorded);
+      },
+    };
+    await rebuild(source, [meanwhile], (position) => reached.push(position));
+    expect(reached.filter((position) => position === 2n).length).toBeGreaterThan(1);
   });
 });

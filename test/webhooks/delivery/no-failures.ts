@@ -6,8 +6,6 @@ export const NO_FAILURES: StoredProgress = {
   logId: 'log',
   position: 10,
   event: null,
-  parked: 0,
-  parkedFrom: null,
   failingSince: null,
   tries: 0,
   nextAttemptAt: null,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { brandsAndFlags } from '../../../../projections/brands-and-flags.js';
 import { ForeignCheckpoint } from '../../../../projections/engine/checkpoints.js';
 import { type MetricEvent, metrics } from '../../../../projections/metrics/projection.js';
-import { dropParked, listParked, retryParked, projectionStatus } from '../../../../projections/engine/parked.js';
+import { dropParked, listParked, projectionStatus } from '../../../../projections/engine/parked.js';
 import type { Projection } from '../../../../projections/engine/projection.js';
 import { Projector } from '../../../../projections/engine/projector.js';
 import { rebuild } from '../../../../projections/engine/rebuild.js';
@@ -16,7 +16,7 @@ import { type Span, setTracing } from '../../../../src/runtime/tracing.js';
 import { type Interceptor, interceptQueries } from '../../../support/query-interceptor.js';
 import { eventually } from '../../../support/eventually.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../../support/postgres.js';
-import { type Projecting, projectToHead, startProjecting } from '../../../support/projecting.js';
+import { type Projecting, projectToHead, startProjecting, retryAndProject } from '../../../support/projecting.js';
 import { Random } from '../../../support/random.js';
 import { eventId, sent, type Sent, sentThreat, stored } from '../../../support/upstream.js';
 import { history } from '../../../support/histories.js';
@@ -163,11 +163,13 @@ describe('Events that cannot be applied', () => {
     await append(threats(3));
     await project([projection]);
     const [parked] = await listParked(database.pool);
-    expect(await retryParked({ pool: database.pool, log }, projection, parked!)).toBe('cannot apply threat-acme:t-1');
+    expect(await retryAndProject({ pool: database.pool, log }, projection, parked!)).toBe(
+      'cannot apply threat-acme:t-1',
+    );
     expect(await listParked(database.pool)).toMatchObject([{ attempts: 2 }]);
     expect(await countedThreats()).toBe(2);
     cause.there = false;
-    expect(await retryParked({ pool: database.pool, log }, projection, parked!)).toBeUndefined();
+    expect(await retryAndProject({ pool: database.pool, log }, projection, parked!)).toBeUndefined();
     expect(await listParked(database.pool)).toEqual([]);
     expect(await countedThreats()).toBe(3);
     expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
@@ -188,7 +190,7 @@ describe('Events that cannot be applied', () => {
         const text = 'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))';
         return (await projector.query(text, [rows[0]!.pid])).rowCount === 1;
       };
-      const retried = retryParked({ pool: database.pool, log }, projection, parked!).then(() => 'applied');
+      const retried = retryAndProject({ pool: database.pool, log }, projection, parked!).then(() => 'applied');
       expect(await Promise.race([retried, eventually('the retry waits', isAwaited).then(() => 'waits')])).toBe('waits');
       await projector.query('commit');
       expect(await retried).toBe('applied');
@@ -203,7 +205,7 @@ describe('Events that cannot be applied', () => {
     await append(threats(3));
     await project([refusing([threat(1)]), other]);
     const [parked] = (await listParked(database.pool)).filter(({ projection }) => projection === metrics.name);
-    expect(await retryParked({ pool: database.pool, log }, metrics, parked!)).toBeUndefined();
+    expect(await retryAndProject({ pool: database.pool, log }, metrics, parked!)).toBeUndefined();
     expect(await listParked(database.pool)).toMatchObject([{ projection: 'other' }]);
   });
 
@@ -262,7 +264,7 @@ describe('Events that cannot be applied', () => {
     const [parked] = await listParked(database.pool);
     // What concerns an erased organization is removed from the row meanwhile.
     await database.pool.query(`update read.parked_events set data = (data::jsonb - 'asset')::json`);
-    expect(await retryParked({ pool: database.pool, log }, projection, parked!)).toContain('data.asset');
+    expect(await retryAndProject({ pool: database.pool, log }, projection, parked!)).toContain('data.asset');
     expect(await countedThreats()).toBe(2);
   });
 

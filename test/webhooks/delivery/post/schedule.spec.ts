@@ -31,7 +31,7 @@ describe('The delays after failures', () => {
 });
 
 describe('The outcome of an attempt', () => {
-  const end = { position: 20, event: '0123abcd', parked: 0, parkedFrom: null };
+  const end = { position: 20, event: '0123abcd' };
   const rejection: EndpointResponse = { status: 422, error: 'responded with 422' };
 
   interface Given {
