@@ -75,14 +75,10 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
       const key = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
         const statement = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
-        const [rows, isInLog] = await Promise.all([
-          send<PageRow>(statement),
-          // This is checked in each round, because the log may have been restored while this request was waiting.
-          last === BEGINNING || this.log.has({ ...last, position: BigInt(last.position) }),
-        ]);
-        const page = pageOf(rows);
+        const page = pageOf(await send<PageRow>(statement));
         requireReached(isReplica, page.upTo, hasWaited ? Infinity : last.position);
-        requireUnchanged(isInLog);
+        // Asked after each page: an event that the log still has was also in the log when the page was read.
+        requireUnchanged(last === BEGINNING || (await this.log.has({ ...last, position: BigInt(last.position) })));
         const isUnchanged = hasSameParked(page, last.parked);
         // The retry of a parked event moves no checkpoint, so it is unknown whether the replica or the client is
         // behind. The primary decides.

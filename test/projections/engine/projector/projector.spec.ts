@@ -408,6 +408,37 @@ describe('The checkpoint', () => {
     expect(await counted()).toBe(1_025);
   });
 
+  it('does not move over events that the log lost while their write waited for a connection', async () => {
+    const stopped = { at: BEGINNING, reached: (): void => {}, go: Promise.resolve() };
+    const hanging = interceptQueries(database.pool, () => async (statement, send) => {
+      if (statement.text.startsWith('begin') && (await log.head()) > stopped.at) {
+        stopped.reached();
+        await stopped.go;
+      }
+      return send(statement);
+    });
+    const projecting = start([metrics], hanging);
+    await append(threats(3));
+    await projecting.reached();
+    stopped.at = await log.head();
+    let go = (): void => {};
+    stopped.go = new Promise((resolve) => (go = resolve));
+    const isHanging = new Promise<void>((resolve) => (stopped.reached = resolve));
+    await append(threats(2, 10));
+    await isHanging;
+    // A failover: the read models and their checkpoint are as before the lost events.
+    await database.pool.query('delete from log.events where position > $1', [stopped.at]);
+    await append(threats(5, 20));
+    go();
+    await projecting.reached();
+    await projecting.stop();
+    expect(projecting.troubles).toEqual([
+      expect.stringMatching(/^The read models cannot advance.*no longer in the log/),
+    ]);
+    expect(await countedThreats()).toBe(8);
+    expect(await verify({ pool: database.pool, log }, [metrics])).toEqual([]);
+  });
+
   it('is locked for at most the duration of a lease by a projector that stalls in its transaction', async () => {
     const limits: unknown[] = [];
     const asking: Projection<MetricEvent> = {
