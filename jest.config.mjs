@@ -65,6 +65,7 @@ const FULL_SIZE = [
   'records/feed/feed-elements/statements',
   'records/list-records',
   'system/clients/senders',
+  'webhooks/delivery/rotation',
 ].map((spec) => `<rootDir>/test/${spec}.spec.ts`);
 
 /** CONTRIBUTING.md says what each suite proves, and when it runs. */

@@ -30,6 +30,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'asset-check/generated-texts.spec.ts': 'generated texts against the rule of certainty',
   'webhooks/delivery/erasure.spec.ts': 'deliveries in flight while their organization is erased',
   'webhooks/delivery/list-changed-endpoints.spec.ts': 'the statement that lists endpoints after a change',
+  'webhooks/delivery/rotation.spec.ts': 'signatures of deliveries around rotations of the secret',
   'asset-check/hostile-content.spec.ts': 'reading content takes linear time, whatever its shape',
   'asset-check/lists/eth-phishing-detect.spec.ts': 'the verdicts of the metamask format are those of its own detector',
   'asset-check/lists/polkadot.spec.ts': 'the polkadot format over the shipped real list',

@@ -215,8 +215,8 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
   }
 
   /**
-   * Reads which organizations were erased, and new key events. If key events read earlier are no longer in the log, all keys are read again and then replace the
-   * known keys. If the log has no key events at all, the known keys are kept.
+   * Reads which organizations were erased, and new key events. If key events read earlier are no longer in the log, all
+   * keys are read again and then replace the known keys. If the log has no key events at all, the known keys are kept.
    */
   private async read(): Promise<void> {
     const log = this.log.forSubscriptions;
@@ -235,8 +235,14 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       await keys.read(log, () => {});
       if (keys.isEmpty)
         throw new Unavailable('The log has no API keys although it had some before; known keys stay valid');
-      this.logger.warn(`${error.message}; the keys were loaded again from the log`);
       const lost = [...this.keys.byDigest].filter(([digest]) => !keys.byDigest.has(digest));
+      const isErased = ({ organization }: { organization?: string | undefined }): boolean =>
+        organization !== undefined && this.erased.has(organization);
+      if (lost.length > 0 && lost.every(([, key]) => isErased(key)))
+        this.logger.log(
+          'The keys of an erased organization were removed; the other keys were loaded again from the log',
+        );
+      else this.logger.warn(`${error.message}; the keys were loaded again from the log`);
       this.keys = keys;
       this.cache.clear();
       for (const [, { keyId }] of lost) this.revokedListener(keyId);

@@ -70,8 +70,8 @@ const readDashboard = async (): Promise<Dashboard> => {
 };
 
 /**
- * Serves the dashboard of an organization at `GET /dashboard`, to which `GET /` redirects a browser. The page contains no data; its scripts call the API with
- * the key that the user enters.
+ * Serves the dashboard of an organization at `GET /dashboard`, to which `GET /` redirects a browser. The page contains
+ * no data; its scripts call the API with the key that the user enters.
  */
 export const serveDashboard = (instance: FastifyInstance): void => {
   const dashboard = singleFlight(readDashboard, Infinity);

@@ -38,7 +38,10 @@ export class ErasedOrganizations {
     return isErased;
   }
 
-  /** Whether an event at this position may be missing from the log because an organization was erased, or its stream rewritten, later. */
+  /**
+   * Whether an event at this position may be missing from the log because an organization was erased, or its stream
+   * rewritten, later.
+   */
   mayHaveErased(position: bigint): boolean {
     return this.unfinished.size > 0 || position < this.missingBefore;
   }

@@ -39,8 +39,9 @@ export interface ConcurrencyLimits {
   /** How long a job waits before it is rejected, in ms. */
   readonly waitTimeoutMs: number;
   /**
-   * How long the slot of a job stays occupied after the job failed with `Unprocessable` (the result is too large), in ms; by default 0.
-   * Such a job has used the maximum of resources, and the client could repeat the request immediately.
+   * How long the slot of a job stays occupied after the job failed with `Unprocessable` (the result is too large), in
+   * ms; by default 0. Such a job has used the maximum of resources, and the client could repeat the request
+   * immediately.
    */
   readonly cooldownMs?: number;
 }

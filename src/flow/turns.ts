@@ -11,8 +11,9 @@ interface Owner<Job> {
 }
 
 /**
- * Queues the jobs of owners that share one processor or a set of slots. The next job belongs to the owner that has used the least time, so
- * that an owner with few jobs hardly waits for owners with many jobs. An idle owner accumulates no credit.
+ * Queues the jobs of owners that share one processor or a set of slots. The next job belongs to the owner that has used
+ * the least time, so that an owner with few jobs hardly waits for owners with many jobs. An idle owner accumulates no
+ * credit.
  */
 export class FairQueue<Job> {
   /** Owners with queued jobs, and owners without jobs that have used more time than `leastUsedMs`. */

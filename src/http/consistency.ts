@@ -122,8 +122,8 @@ export class Consistency {
   ) {}
 
   /**
-   * Waits until the checkpoints of the projections that the route reads have reached the position of the request's token. For a route that
-   * reads no projection, such as a write, only checks that the token is from this log.
+   * Waits until the checkpoints of the projections that the route reads have reached the position of the request's
+   * token. For a route that reads no projection, such as a write, only checks that the token is from this log.
    * @throws Invalid if the token is malformed, Gone if it is from another log or beyond the end of this log
    * @throws Unavailable if the projections do not reach the position in time
    * @throws Unavailable if the database is unavailable

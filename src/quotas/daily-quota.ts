@@ -86,10 +86,10 @@ const sum = (a: Amount, b: Amount, sign = 1): Amount => ({
 
 /**
  * Limits what an organization may store per UTC day: the events sent with its own ingest keys, and the changes of its
- * groups, group members, webhooks and disputes. Each instance counts in memory and adds its counts to a shared table once a second.
- * An organization can therefore exceed its quota by what other instances accept within a second, and a crash loses the
- * counts of up to a second. If the table is unavailable, requests are still accepted, and this instance counts them in
- * memory. Memory holds one entry for each organization that stored something today.
+ * groups, group members, webhooks and disputes. Each instance counts in memory and adds its counts to a shared table
+ * once a second. An organization can therefore exceed its quota by what other instances accept within a second, and a
+ * crash loses the counts of up to a second. If the table is unavailable, requests are still accepted, and this instance
+ * counts them in memory. Memory holds one entry for each organization that stored something today.
  */
 @Injectable()
 export class DailyQuota implements BeforeApplicationShutdown {
@@ -139,12 +139,12 @@ export class DailyQuota implements BeforeApplicationShutdown {
 
   /**
    * Charges an organization's quota.
-   * @throws TooManyRequests if less than `amount` is left, in which case nothing is charged
+   * @returns the refusal if less than `amount` is left, in which case nothing is charged
    */
-  async chargeWithinLimit(organization: string, amount: Amount): Promise<void> {
+  async chargeWithinLimit(organization: string, amount: Amount): Promise<TooManyRequests | undefined> {
     const refusal = (await this.refuser(organization))(amount);
-    if (refusal !== undefined) throw refusal;
-    this.charge(organization, amount);
+    if (refusal === undefined) this.charge(organization, amount);
+    return refusal;
   }
 
   /**

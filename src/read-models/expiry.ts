@@ -237,6 +237,7 @@ export class Expiry implements OnApplicationBootstrap, BeforeApplicationShutdown
         else isComplete = false;
       } catch (error) {
         kind.report.failed(error);
+        isComplete = false;
       }
     }
     return isComplete ? INTERVAL_MS : UNFINISHED_INTERVAL_MS;

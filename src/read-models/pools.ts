@@ -7,8 +7,8 @@ import { limit } from '../limits.js';
 /**
  * An API process has a separate pool for each kind of work, so that a flood of one kind does not delay another:
  * requests (`Pool`, 6 connections), metrics queries (8), lists and feed (6), exports (4), polling of the read models (2),
- * and the checkpoints that requests with a `Consistency-Token` wait for (1). Together with the connections of the log (`event-log/open-event-log.ts`), a process has at most 35
- * connections.
+ * and the checkpoints that requests with a `Consistency-Token` wait for (1). Together with the connections of the log
+ * (`event-log/open-event-log.ts`), a process has at most 35 connections.
  */
 
 /** For metrics queries, whose cost depends on the range that an organization requests. */

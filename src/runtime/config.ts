@@ -144,7 +144,10 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   const portOf = (name: string): number | undefined =>
     read(name) === undefined ? undefined : number(name, '', 65_535);
   const opsPorts = {
-    /** Port of the operators' listener of a process. Absent: the API serves `/metrics` and health details on `PORT`. 0: any free port. */
+    /**
+     * Port of the operators' listener of a process. Absent: the API serves `/metrics` and health details on `PORT`. 0:
+     * any free port.
+     */
     opsPort: portOf('OPS_PORT'),
     /** Port of the projector's health and metrics. Absent: `OPS_PORT`. */
     projectorOpsPort: portOf('PROJECTOR_OPS_PORT'),
@@ -179,19 +182,34 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     ...opsPorts,
     /** Address of PostgreSQL 15 or later; the address must follow the primary. Absent: an embedded PostgreSQL in `DATA_DIR`. */
     databaseUrl,
-    /** The database of `DATABASE_URL` without its pooler, for exports, rebuilds and locks, which need one connection throughout. */
+    /**
+     * The database of `DATABASE_URL` without its pooler, for exports, rebuilds and locks, which need one connection
+     * throughout.
+     */
     databaseDirectUrl,
     /** A single address that leads to all the replicas that answer reads. Absent: the primary answers all reads. */
     databaseReadUrl: database('DATABASE_READ_URL', OF_REPLICAS),
     /** How far a replica may be behind the primary to answer reads, in seconds. */
     readMaxLagSeconds: number('READ_MAX_LAG_SECONDS', '10', 86_400),
-    /** Whether this process migrates the tables to its version. If not, the process waits until the command `migrate` has migrated the tables. */
+    /**
+     * Whether this process migrates the tables to its version. If not, the process waits until the command `migrate`
+     * has migrated the tables.
+     */
     migrates: choice('MIGRATE_ON_START', 'true', ['true', 'false']) === 'true',
-    /** Folder of the embedded PostgreSQL and of the copies of lists. A relative path is resolved against the working directory of the process. */
+    /**
+     * Folder of the embedded PostgreSQL and of the copies of lists. A relative path is resolved against the working
+     * directory of the process.
+     */
     dataDir: resolve(read('DATA_DIR') ?? '.data'),
-    /** EventStoreDB that holds the event log. Absent: the log is in PostgreSQL. `kurrentdb://`, `kurrent://`, `kdb://` and `esdb://` are equivalent. */
+    /**
+     * EventStoreDB that holds the event log. Absent: the log is in PostgreSQL. `kurrentdb://`, `kurrent://`, `kdb://`
+     * and `esdb://` are equivalent.
+     */
     eventStoreUrl: address('EVENTSTORE_URL', EVENT_STORE)?.replace(/^k[a-z]+/, 'esdb'),
-    /** File that configures the sources of the asset check. Absent: the file that ships with the service. A relative path is resolved against the working directory of the process. */
+    /**
+     * File that configures the sources of the asset check. Absent: the file that ships with the service. A relative
+     * path is resolved against the working directory of the process.
+     */
     sourcesFile: sourcesFile && resolve(sourcesFile),
     /** Least severe level that is logged. */
     logLevel: choice('LOG_LEVEL', 'info', LOG_LEVELS),
@@ -210,9 +228,15 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
       : undefined,
     /** Requests per key and minute; 0 means no limit. */
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
-    /** Events per organization and UTC day, from its own ingest keys and from changes of groups, members, webhooks and disputes; 0 means no limit. */
+    /**
+     * Events per organization and UTC day, from its own ingest keys and from changes of groups, members, webhooks and
+     * disputes; 0 means no limit.
+     */
     ingestEventsPerDay: number('INGEST_EVENTS_PER_DAY', '10000000', MAX_PER_DAY),
-    /** Bytes per organization and UTC day: request bodies of its own ingest keys, and stored events of changes of groups, members, webhooks and disputes; 0 means no limit. */
+    /**
+     * Bytes per organization and UTC day: request bodies of its own ingest keys, and stored events of changes of
+     * groups, members, webhooks and disputes; 0 means no limit.
+     */
     ingestBytesPerDay: number('INGEST_BYTES_PER_DAY', '21474836480', MAX_PER_DAY),
     /** Requests without a valid key per client address and minute; 0 means no limit. */
     unauthenticatedPerMinute: number('UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE', '600', MAX_LIMIT),
@@ -220,7 +244,10 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     maxConnectionsPerAddress: number('MAX_CONNECTIONS_PER_ADDRESS', '256', MAX_LIMIT),
     /** Addresses or networks of proxies whose `X-Forwarded-For` is trusted, separated by commas. */
     trustProxy: networks('TRUST_PROXY'),
-    /** File with the master key of webhook secrets. Absent: a file in `DATA_DIR` with the embedded PostgreSQL; otherwise webhooks are off. */
+    /**
+     * File with the master key of webhook secrets. Absent: a file in `DATA_DIR` with the embedded PostgreSQL; otherwise
+     * webhooks are off.
+     */
     webhookMasterKeyFile: webhookMasterKeyFile && resolve(webhookMasterKeyFile),
     /** Private addresses or networks that webhooks may reach, also by `http`, separated by commas. */
     webhookAllow: networks('WEBHOOK_ALLOWED_NETWORKS'),

@@ -204,7 +204,7 @@ export class DeleteWebhookHandler implements ICommandHandler<DeleteWebhook> {
   }
 }
 
-/** Creates a new secret for an endpoint. */
+/** Creates a new secret for an endpoint. Deliveries that are signed after the response use it, and no ended secret. */
 export class RotateSecret extends Command<AtPosition<RotatedSecretDto>> {
   constructor(
     readonly organization: string,
@@ -220,7 +220,7 @@ export class RotateSecret extends Command<AtPosition<RotatedSecretDto>> {
 @CommandHandler(RotateSecret)
 export class RotateSecretHandler implements ICommandHandler<RotateSecret> {
   constructor(
-    private readonly webhooks: WebhookCommands,
+    private readonly changes: AppliedWebhookCommands,
     private readonly secrets: Secrets,
   ) {}
 
@@ -230,7 +230,7 @@ export class RotateSecretHandler implements ICommandHandler<RotateSecret> {
     const {
       result: { webhook },
       position,
-    } = await this.webhooks.execute(rotate, origin);
+    } = await this.changes.execute(rotate, origin);
     const previousSecretUntil = formatInstant(webhook.previousUntil!);
     return { result: { id: webhookId, secret: this.secrets.secretOf(webhook), previousSecretUntil }, position };
   }

@@ -114,8 +114,8 @@ export const STORE_PROGRESS = statement(
 const CURSORS_PER_BATCH = 1_000;
 
 /**
- * Rewinds cursors that are beyond the end of the log to the end, among the next 1,000 endpoints. Such cursors exist after the log was restored to an
- * earlier state. Without this statement, the deliveries would skip new events.
+ * Rewinds cursors that are beyond the end of the log to the end, among the next 1,000 endpoints. Such cursors exist
+ * after the log was restored to an earlier state. Without this statement, the deliveries would skip new events.
  */
 export const REWIND_TO_END = statement(
   'webhooks-rewind-to-end',
@@ -179,7 +179,7 @@ export const TEST_TTL_MS = 60_000;
 
 export interface TestResult {
   /** The id of the delivery, which the header `webhook-id` contained. */
-  readonly webhookId: string;
+  readonly deliveryId: string;
   readonly status?: number;
   /** Absent if the test succeeded. */
   readonly error?: string;

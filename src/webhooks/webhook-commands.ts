@@ -9,8 +9,9 @@ import type { Origin } from '../http/access/caller.js';
 import { Checkpoints } from '../read-models/checkpoints.js';
 import { DailyQuota } from '../quotas/daily-quota.js';
 import { type LoadedWebhooks, loadWebhooks } from './load-webhooks.js';
-import { type Accepted, decide, type Decision, evolve, type WebhookCommand } from './webhook.js';
+import { type Accepted, decide, type Decision, evolve, MAX_ENDPOINT_AGE_MS, type WebhookCommand } from './webhook.js';
 import { limit } from '../limits.js';
+import { pause } from '../flow/time.js';
 
 const MAX_COMMANDS = 50;
 /**
@@ -23,6 +24,9 @@ const MAX_WAITING = declareWaiting('waiting changes of webhooks', 200);
  * projector.
  */
 const PROJECTION_TIMEOUT_MS = limit('wait for the read model of webhooks', 4_000, 'ms', 'request', '503');
+
+/** How long a delivery may take from the check of an endpoint's age to the signature, which follow each other directly. */
+const SIGNING_MS = 100;
 
 /** The result of a command. */
 interface CommandResult {
@@ -82,15 +86,21 @@ export class AppliedWebhookCommands {
   ) {}
 
   /**
-   * Executes a command and waits until the read model includes it. The delivery process reads an endpoint before each
-   * delivery, so every later delivery uses the new settings.
+   * Executes a command, and waits until the read model includes it and every delivery process has stopped using an
+   * endpoint that it read before. Every delivery that is signed after this call uses the new settings and secrets.
    * @throws the errors of `WebhookCommands.execute`; also Unavailable if the projector is not running or too far behind, in
    *   which case the change is stored
    */
   async execute(command: WebhookCommand, origin: Origin): Promise<AtPosition<CommandResult>> {
     const executed = await this.commands.execute(command, origin);
     if (!(await this.checkpoints.reached(['webhooks'], executed.position, PROJECTION_TIMEOUT_MS)))
-      throw new Unavailable('The change is stored, but has not taken effect yet; repeat the request');
+      throw new Unavailable(
+        command.type === 'Rotate'
+          ? 'The secret was rotated, but deliveries do not use the new secret yet, so it is not shown; once the projector ' +
+              'has caught up, rotate again with { "force": true }'
+          : 'The change is stored, but has not taken effect yet; it takes effect once the projector has caught up',
+      );
+    await pause(MAX_ENDPOINT_AGE_MS + SIGNING_MS);
     return executed;
   }
 }

@@ -10,6 +10,12 @@ export const MAX_WEBHOOKS = limit('webhooks', 10, 'webhooks', 'organization', '4
 /** How long the previous secret still signs after a rotation. */
 const PREVIOUS_SECRET_VALID_MS = MS_PER_DAY;
 
+/**
+ * A request is signed at most this long after the endpoint was read. A change of an endpoint therefore counts for every
+ * process this long after its projection, and the response to the change waits for it.
+ */
+export const MAX_ENDPOINT_AGE_MS = limit('age of an endpoint that signs', 250, 'ms', 'request', 'is read again');
+
 /** The settings that an organization chooses for an endpoint. */
 export type Settings = Pick<Webhook, 'url' | 'types' | 'assetTypes' | 'statuses' | 'batch' | 'description'>;
 

@@ -1,6 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { createKey, digestOf, KeyRing } from '../../src/api-keys/key-ring.js';
+import { Logger } from '@nestjs/common';
 import { Unavailable } from '../../src/errors.js';
+import { ErasedOrganizations } from '../../src/event-log/erased-organizations.js';
+import { erasureDigest } from '../../src/events/redacted.js';
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { API_KEYS_STREAM } from '../../src/events/streams.js';
 import { Readiness } from '../../src/ops/readiness.js';
@@ -121,6 +124,29 @@ describe('KeyRing', () => {
     stream.issue('later', later);
     await ring.refresh();
     expect([kept, lost, later].map((key) => ring.verify(key)?.keyId)).toEqual(['kept', undefined, 'later']);
+  });
+
+  it.each([
+    ['warns that events were lost', undefined, ['warn']],
+    ['does not report a loss if the organization of the keys was erased', 'gone', ['log']],
+  ])('%s', async (_, organization, expected) => {
+    const stream = new KeyLog();
+    const erased = new ErasedOrganizations();
+    const log = Object.assign(new InMemoryEventLog(), { forSubscriptions: stream });
+    const ring = new KeyRing(log, new Readiness(), { add: () => {} } as never, undefined, erased);
+    stream.issue('kept', createKey());
+    stream.issue('lost', createKey(), { organization });
+    await ring.refresh();
+    stream.loseLast();
+    const levels = (['warn', 'log'] as const).map((level) => jest.spyOn(Logger.prototype, level).mockReturnValue());
+    erased.observe({
+      type: 'OrganizationErasureStarted',
+      data: { logId: 'a', digest: erasureDigest('a', 'gone'), startedAt: '2026-01-01T00:00:00.000Z' },
+      position: 1n,
+    });
+    await ring.refresh();
+    expect(['warn', 'log'].filter((__, n) => levels[n]!.mock.calls.length > 0)).toEqual(expected);
+    for (const level of levels) level.mockRestore();
   });
 
   it('rejects a revoked key that was cached', async () => {

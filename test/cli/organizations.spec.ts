@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
 import { dayOf, formatDay } from '../../src/events/instant.js';
 import { ADD_INGEST_USAGE } from '../../src/quotas/daily-quota.js';
@@ -29,6 +32,26 @@ it('organizations usage lists the events and bytes that each organization has se
     );
     expect(await call('--organization', 'A')).toMatchObject({ code: 2, out: '' });
   } finally {
+    await database.drop();
+  }
+});
+
+it('operatorCall uses nothing of the working directory, such as the .data of a service that was started there', async () => {
+  const database = await createDatabase();
+  const before = process.cwd();
+  const folder = mkdtempSync(join(tmpdir(), 'working-directory-'));
+  const dataDir = join(folder, '.data');
+  mkdirSync(dataDir, { mode: 0o755 });
+  writeFileSync(join(dataDir, 'first'), '', { mode: 0o644 });
+  try {
+    process.chdir(folder);
+    const { code, err } = await operatorCall({ DATABASE_URL: database.url }, 'organizations', 'usage');
+    expect({ code, err }).toEqual({ code: 0, err: expect.not.stringContaining('other files') });
+    expect(readdirSync(folder, { recursive: true }).sort()).toEqual(['.data', join('.data', 'first')]);
+    expect(statSync(dataDir).mode & 0o777).toBe(0o755);
+  } finally {
+    process.chdir(before);
+    rmSync(folder, { recursive: true });
     await database.drop();
   }
 });

@@ -464,16 +464,23 @@ describe('DELETE /v2/organization/webhooks/{id}', () => {
       expect(await call(method, `/${id}${path}`, body)).toMatchObject({ status: 404, body: missing });
   });
 
-  it('returns 503 if no projector is running', async () => {
+  it('returns 503 if no projector is running, and 404 if the request is repeated', async () => {
     const quiet = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile } });
     try {
       const { create, call } = await newCaller(quiet);
       const { id } = (await create({ from: 'beginning' })).body;
+      const rotated = await call('POST', `/${id}/rotate`);
+      expect([rotated.status, rotated.body.message, rotated.body.secret]).toEqual([
+        503,
+        expect.stringMatching(/^The secret was rotated, but .* rotate again with \{ "force": true \}$/),
+        undefined,
+      ]);
       const { status, body } = await call('DELETE', `/${id}`);
       expect([status, body.message]).toEqual([
         503,
-        'The change is stored, but has not taken effect yet; repeat the request',
+        'The change is stored, but has not taken effect yet; it takes effect once the projector has caught up',
       ]);
+      expect(await call('DELETE', `/${id}`)).toMatchObject({ status: 404, body: missing });
     } finally {
       await quiet.close();
     }
@@ -539,7 +546,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
     const { organization, create, call } = await newCaller();
     const { id } = (await create()).body;
     const answer = call('POST', `/${id}/test`);
-    const result = { webhookId: 'm1', status: 500, error: 'responded with 500', answer: 'oops', took: 12 };
+    const result = { deliveryId: 'm1', status: 500, error: 'responded with 500', answer: 'oops', took: 12 };
     await eventually('the API has requested the test', async () => {
       const { rowCount } = await app.pool.query(
         `update service.webhook_tests set answered_at = 1, result = $2 where organization = $1 and endpoint = $3`,

@@ -34,10 +34,7 @@ const instance = (events = '1000', bytes = '5000', pool = database.pool): DailyQ
   return quota;
 };
 const taking = (quota: DailyQuota, amount: Partial<Amount>, organization = 'acme'): Promise<unknown> =>
-  quota.chargeWithinLimit(organization, { events: 0, bytes: 0, ...amount }).then(
-    () => 'taken',
-    (error: unknown) => error,
-  );
+  quota.chargeWithinLimit(organization, { events: 0, bytes: 0, ...amount }).then((refusal) => refusal ?? 'taken');
 
 describe('The daily quota', () => {
   it('is used up by events and by bytes, separately for each organization', async () => {

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { run } from '../../src/cli/run.js';
 
@@ -18,7 +21,8 @@ const runCommand = async (env: NodeJS.ProcessEnv, words: readonly string[]): Pro
     };
     return jest.spyOn(process, name, 'get').mockReturnValue(Object.create(process[name], { write: { value: write } }));
   });
-  process.env = { ...before, LOG_FORMAT: 'json', ...env };
+  const dataDir = mkdtempSync(join(tmpdir(), 'operator-'));
+  process.env = { ...before, LOG_FORMAT: 'json', DATA_DIR: dataDir, ...env };
   process.exitCode = undefined;
   try {
     await run(words);
@@ -27,6 +31,7 @@ const runCommand = async (env: NodeJS.ProcessEnv, words: readonly string[]): Pro
     process.exitCode = undefined;
     process.env = before;
     for (const each of mocks) each.mockRestore();
+    rmSync(dataDir, { recursive: true });
   }
 };
 
@@ -34,7 +39,8 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs an operator command in this process, because starting a process takes a second of CPU time. Commands run one
- * after another. Behaviour that needs a process, such as signals, is tested with `startProgram`.
+ * after another, each with an empty `DATA_DIR` of its own unless `env` names one. Behaviour that needs a process, such
+ * as signals, is tested with `startProgram`.
  */
 export const operatorCall = (env: NodeJS.ProcessEnv, ...words: string[]): Promise<CommandResult> => {
   const call = last.then(() => runCommand(env, words));

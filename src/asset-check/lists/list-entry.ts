@@ -41,7 +41,10 @@ export const quote = (entry: string): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-/** Describes the entries rejected for one reason in one line: count, reason, the dialect that they are probably in, and examples. */
+/**
+ * Describes the entries rejected for one reason in one line: count, reason, the dialect that they are probably in, and
+ * examples.
+ */
 export const describeRejected = ({ reason, count, examples }: RejectedEntries): string => {
   const dialect = reason === 'unreadable' ? dialectOf(examples) : undefined;
   const seen = dialect === undefined ? '' : `, which look like ${dialect}`;

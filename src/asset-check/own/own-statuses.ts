@@ -33,7 +33,10 @@ interface SourceState {
   readonly table: string | null;
   readonly parked: string;
   readonly checkpoint: number;
-  /** The place of the last event that the projection has applied. Undefined if it has not applied an event yet, or if the log no longer has the event. */
+  /**
+   * The place of the last event that the projection has applied. Undefined if it has not applied an event yet, or if
+   * the log no longer has the event.
+   */
   readonly lastEvent: Place | undefined;
 }
 

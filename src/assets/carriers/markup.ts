@@ -21,7 +21,10 @@ const MARKUP_PATTERNS: readonly RegExp[] = [
   // Mail: text <https://…>
   new RegExp(String.raw`^[^<>]*<(?:url:)?(${WEB}[^\s<>]+)>`, 'i'),
 ];
-/** The places of further links: the target of Markdown, an attribute, a tag of a forum, and a web address after white space or in quotes. */
+/**
+ * The places of further links: the target of Markdown, an attribute, a tag of a forum, and a web address after white
+ * space or in quotes.
+ */
 const FURTHER_LINKS: readonly RegExp[] = [
   new RegExp(String.raw`\]\(\s*<?${TARGET}`, 'gu'),
   /\bhref\s*=\s*["']?([^\s"'<>]+)/gi,

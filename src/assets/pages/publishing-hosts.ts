@@ -169,7 +169,10 @@ export const CLIENT_PARAMETERS =
 /** Matches a parameter of such a request. A link that has it and names a client is a request, whatever its path. */
 export const REQUEST_PARAMETER = /[?&](?:redirect_?ur[il]|response_type)=/i;
 
-/** Matches the end of a link to a program whose whole query names the page: `showthread.php?1-title`, `index.php?threads/title.1/`. */
+/**
+ * Matches the end of a link to a program whose whole query names the page: `showthread.php?1-title`,
+ * `index.php?threads/title.1/`.
+ */
 export const NAMING_QUERY =
   /^(?:(?:showthread|showpost|thread|read)\.php\?[^=&#]+|index\.php\?\/?[a-z]{3,32}\/[^=&#]+)(?![^&#])/i;
 
@@ -177,6 +180,9 @@ export const NAMING_QUERY =
 export const REQUEST_PATH =
   /\/(?:[\w-]{0,32}(?:authori[sz](?:e|ation)|oauth\d{0,2}|consent)[\w-]{0,32}|(?:[\w-]{0,32}[_-])?auth|oa|connect|qrconnect)(?:\.[\w.]{1,16})?(?:\/new|\/v?\d[\w.]{0,8})?$/i;
 
-/** Parameters that tell where a visitor came from or which language a page has, and never which page is shown. `*` stands for any end of the name. */
+/**
+ * Parameters that tell where a visitor came from or which language a page has, and never which page is shown. `*`
+ * stands for any end of the name.
+ */
 export const TRACKING_PARAMETERS =
   'utm_* mtm_* pk_* piwik_* matomo_* hsa_* fbclid gclid gclsrc dclid gbraid wbraid msclkid yclid ymclid twclid ttclid li_fat_id igsh igshid mc_cid mc_eid mkt_tok _ga _gl _hsenc _hsmi __hstc __hssc __hsfp vero_id vero_conv wickedid oly_anon_id oly_enc_id rb_clickid s_cid ml_subscriber ml_subscriber_hash _openstat ref_src ref_url cmpid ncid epik srsltid usp pvs hl gl lang locale authuser __twitter_impression';

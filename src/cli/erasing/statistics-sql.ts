@@ -42,8 +42,9 @@ export const COLUMNS_WITH_STATISTICS = statement(
 
 /**
  * Makes the planner's statistics of all tables anew, because they quote values of rows that were erased. ANALYZE keeps
- * the statistics of a table that has become empty; setting the type of a column to the type it has removes them. The collation is named, because it
- * would otherwise become the default one, which changes indexes and breaks prepared statements of running processes.
+ * the statistics of a table that has become empty; setting the type of a column to the type it has removes them. The
+ * collation is named, because it would otherwise become the default one, which changes indexes and breaks prepared
+ * statements of running processes.
  * @throws the database's error, if a table stays locked for some seconds
  */
 export const renewStatistics = async (pool: Pool): Promise<void> => {

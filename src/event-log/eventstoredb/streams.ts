@@ -78,7 +78,8 @@ const TELL_AFTER_MS = 3_000;
 const TLS_ERROR = /certificate|self.signed|\bSSL\b|\bTLS\b|wrong version number|packet length too long/i;
 
 /**
- * Opens the log. Says after some seconds which address is awaited. Retries for up to 20 s, because the store may still be starting.
+ * Opens the log. Says after some seconds which address is awaited. Retries for up to 20 s, because the store may still
+ * be starting.
  * @param hosts where the store is awaited
  * @throws ConfigError if the store denies access, or no trusted connection is possible
  * @throws Unavailable if no store responds within 20 s

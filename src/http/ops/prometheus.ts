@@ -79,7 +79,10 @@ export class Prometheus {
     });
   }
 
-  /** Returns a function that counts the responses of a route. The label is the pattern of the route, because paths are unlimited. */
+  /**
+   * Returns a function that counts the responses of a route. The label is the pattern of the route, because paths are
+   * unlimited.
+   */
   count(method: string, route: string): (status: number, ms: number) => void {
     const observers = new Map<number, (seconds: number) => void>();
     return (status, ms) => {

@@ -145,12 +145,15 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
 
   /**
    * @throws Invalid if every event is rejected; Unavailable if the log cannot be reached
-   * @throws TooManyRequests if the organization has used up its daily quota, or too many of its events wait to be counted
+   * @throws TooManyRequests if the organization has used up its daily quota and not every event is stored already, or too
+   *   many of its events wait to be counted
    */
   async execute(command: RecordEvents): Promise<AtPosition<RecordedEvents>> {
     const { organization, bytes, origin } = command;
     const owner = organization ?? origin.keyId ?? '';
-    if (organization !== undefined) await this.quota.chargeWithinLimit(organization, { events: 0, bytes });
+    // The retry of a stored request costs nothing, so it is recognised even if the quota is used up.
+    let refusal =
+      organization === undefined ? undefined : await this.quota.chargeWithinLimit(organization, { events: 0, bytes });
     const decision = await this.slices.run(owner, decide(command, this.guardedHosts, this.erased));
     const { entries, repeated, rejected, warnings, groups } = decision;
     this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, groups);
@@ -159,13 +162,22 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     requireAccepted(decision);
     const appended: AppendedEvent[] = [];
     let charged = 0;
-    let unusedBytes = bytes;
+    const chargedBytes = refusal === undefined ? bytes : 0;
+    let unusedBytes = chargedBytes;
     try {
       if (organization !== undefined)
-        await this.quota.chargeWithinLimit(organization, { events: entries.length, bytes: 0 });
-      charged = entries.length;
-      await this.append(organization, entries, appended);
-      unusedBytes = 0;
+        refusal ??= await this.quota.chargeWithinLimit(organization, { events: entries.length, bytes: 0 });
+      if (refusal === undefined) {
+        charged = entries.length;
+        await this.append(organization, entries, appended);
+      } else {
+        const found = await this.log.find(entries.map(({ stream, event: { id } }) => ({ stream, id })));
+        for (const event of found) {
+          if (event === undefined) throw refusal;
+          appended.push({ position: event.position, duplicate: true });
+        }
+      }
+      unusedBytes = storedOf(appended) > 0 ? 0 : chargedBytes;
     } finally {
       const typesOf = (isDuplicate: boolean): string[] =>
         appended.flatMap(({ duplicate }, n) => (duplicate === isDuplicate ? [entries[n]!.event.type] : []));

@@ -82,6 +82,19 @@ type ChangeCounts = readonly (readonly [
   removed: number,
 ])[];
 
+/** The fields that differ between the two moments, with the names that they have for the later one. */
+type NamedNow<Fields> = {
+  readonly [
+    Name in keyof Fields & string as Name extends 'organization' | 'brand' ? never : `${Name}Now`
+  ]: Fields[Name];
+};
+const namedNow = <Fields extends object>({ ...fields }: Fields): NamedNow<Fields> =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .filter(([name]) => name !== 'organization' && name !== 'brand')
+      .map(([name, value]) => [`${name}Now`, value]),
+  ) as NamedNow<Fields>;
+
 const THEN = pastAt(9);
 const NOW = pastAt(23);
 
@@ -91,11 +104,7 @@ export const RESTATEMENT = statement(
   {
     ...COUNTED_RANGE,
     ...PAST,
-    ...Object.fromEntries(
-      Object.entries({ ...COUNTED_RANGE, ...PAST })
-        .filter(([name]) => name !== 'organization' && name !== 'brand')
-        .map(([name, type]) => [`${name}Now`, type]),
-    ),
+    ...namedNow({ ...COUNTED_RANGE, ...PAST }),
   },
   {
     ...MOMENT_COLUMNS,
@@ -130,13 +139,10 @@ export const restatementValues = (
   range: Range,
   then: Moment,
   now: Moment,
-): Parameters<typeof RESTATEMENT.run>[1] =>
-  ({
-    ...knownValues(organization, brand, range, then),
-    ...Object.fromEntries(
-      Object.entries(knownValues(organization, brand, range, now)).map(([name, value]) => [`${name}Now`, value]),
-    ),
-  }) as never;
+): Parameters<typeof RESTATEMENT.run>[1] => ({
+  ...knownValues(organization, brand, range, then),
+  ...namedNow(knownValues(organization, brand, range, now)),
+});
 
 /** The state of a record at a moment. */
 export interface StateThen {

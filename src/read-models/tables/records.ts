@@ -44,7 +44,10 @@ export interface ListedRecordTables {
     asset: string | null;
     /** The item of lists and the feed as JSON, as declared in `listed-items.ts`. */
     item: string | null;
-    /** When the log stored the first event of the record, as `added_at`. Null for disputes, and until a rebuild by version 2.2. */
+    /**
+     * When the log stored the first event of the record, as `added_at`. Null for disputes, and until a rebuild by
+     * version 2.2.
+     */
     first_recorded_at: number | null;
     /** `stored_at`, but ascending with `position` even if a clock was set back (`recording-clock.ts`). Null as above. */
     added_at: number | null;

@@ -33,6 +33,13 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = limit('page of TAXII', 1_000, 'objects', 'request', 'counts as the limit');
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SPEC_VERSION = '2.1';
+/** The form that STIX 2.1 prescribes for the name of a type. */
+const STIX_TYPE = '[a-z][a-z0-9-]{2,249}';
+const FORMS = {
+  'match[type]': [new RegExp(`^${STIX_TYPE}$`), 'types of STIX objects'],
+  'match[spec_version]': [/^\d+\.\d+$/, 'versions of STIX'],
+  'match[id]': [new RegExp(`^${STIX_TYPE}--[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$`, 'i'), 'ids of STIX objects'],
+} as const;
 
 const invalid = (name: string, rule: string): Invalid => new Invalid(`${name} ${rule}`);
 
@@ -47,6 +54,16 @@ const textOf = (query: Readonly<Record<string, unknown>>, name: string): string 
 const listOf = (query: Readonly<Record<string, unknown>>, name: string): readonly string[] | undefined => {
   const values = textOf(query, name)?.split(',');
   if (values?.includes('')) throw invalid(name, 'must be one or more values, separated by commas');
+  return values;
+};
+
+const matchesOf = (
+  query: Readonly<Record<string, unknown>>,
+  name: keyof typeof FORMS,
+): readonly string[] | undefined => {
+  const values = listOf(query, name);
+  const [form, noun] = FORMS[name];
+  if (values?.some((each) => !form.test(each))) throw invalid(name, `must be one or more ${noun}, separated by commas`);
   return values;
 };
 
@@ -76,15 +93,13 @@ export const readRequest = (query: Readonly<Record<string, unknown>>, objectId?:
   if (next !== undefined) return { ...asked, next, addedAfter: null, ids: null, versions: null };
   const addedAfterText = textOf(query, 'added_after');
   const addedAfter = addedAfterText === undefined ? null : instantOf('added_after', addedAfterText);
-  const types = listOf(query, 'match[type]');
-  const specVersions = listOf(query, 'match[spec_version]');
-  if (specVersions?.some((each) => !/^\d+\.\d+$/.test(each)))
-    throw invalid('match[spec_version]', 'must be one or more versions of STIX, separated by commas');
+  const types = matchesOf(query, 'match[type]');
+  const specVersions = matchesOf(query, 'match[spec_version]');
   const versions = listOf(query, 'match[version]');
   const instants = versions
     ?.filter((each) => !VERSION_NAMES.has(each))
     .map((each) => instantOf('match[version]', each));
-  const matched = listOf(query, 'match[id]');
+  const matched = matchesOf(query, 'match[id]');
   const isNone =
     types?.includes(OBJECT_TYPE) === false ||
     specVersions?.includes(SPEC_VERSION) === false ||
@@ -108,7 +123,10 @@ export const readRequest = (query: Readonly<Record<string, unknown>>, objectId?:
 
 export interface ObjectsPage {
   readonly rows: readonly ObjectRow[];
-  /** Undefined: there are no more objects. `place` is what `token` names, and does not differ between responses of the same content. */
+  /**
+   * Undefined: there are no more objects. `place` is what `token` names, and does not differ between responses of the
+   * same content.
+   */
   readonly next: { readonly token: string; readonly place: string } | undefined;
   /** Whether any of the requested objects exists, whatever the other parameters say. */
   readonly isFound: boolean;

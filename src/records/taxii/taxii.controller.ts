@@ -67,7 +67,8 @@ const EXAMPLE: ObjectRow = {
 const PARAMETERS: Readonly<Record<string, string>> = {
   added_after: 'Only objects that were added after this time (RFC 3339, with `Z` or an offset).',
   limit:
-    'Objects per page, 1 to 1,000; more counts as 1,000. Default: 100. The last millisecond of a page is never split.',
+    'Objects per page, 1 to 1,000; more counts as 1,000. Default: 100. A page is extended to the end of its last ' +
+    'millisecond, up to 5,000 objects and 4 MiB.',
   next: 'The `next` of the previous page. It contains the other parameters, and never expires.',
   'match[id]': 'Only these objects, separated by commas.',
   'match[type]': 'Only objects of these types; every object is an `indicator`.',
@@ -108,7 +109,10 @@ const Taxii = ({ path, operationId, summary, description }: Described, ...more: 
     ...more,
   );
 
-/** Begins a response: requires that the client accepts the media type, and returns the names in the path. @throws NotAcceptable */
+/**
+ * Begins a response: requires that the client accepts the media type, and returns the names in the path. @throws
+ * NotAcceptable
+ */
 const begin = (reply: FastifyReply): { readonly collection: string; readonly object?: string } => {
   const { request } = asTaxii(reply);
   if (!acceptsTaxii(request.headers.accept)) throw new NotAcceptable(`Accept must allow ${TAXII_TYPE}`);

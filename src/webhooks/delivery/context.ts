@@ -13,7 +13,10 @@ import { limit } from '../../limits.js';
 /** Maximum number of requests in flight. */
 const MAX_IN_FLIGHT = limit('delivery requests in flight, in all', 64, 'requests', 'process', 'waits');
 const MAX_PER_ORGANIZATION = limit('delivery requests in flight', 8, 'requests', 'organization', 'waits');
-/** Maximum number of concurrent reads of the feed of an organization, which replays with a strict filter repeat without a pause. */
+/**
+ * Maximum number of concurrent reads of the feed of an organization, which replays with a strict filter repeat without
+ * a pause.
+ */
 const MAX_READS_PER_ORGANIZATION = limit('feed, read by deliveries', 1, 'reads', 'organization', 'waits');
 /** Maximum number of requests in flight to endpoints that are not known to respond quickly. */
 const MAX_UNRESPONSIVE = limit('delivery requests to slow endpoints', 32, 'requests', 'process', 'waits');

@@ -30,7 +30,7 @@ import { unlessStopped } from '../../runtime/lifecycle.js';
 import { FEED_SOURCE, FEED_TYPE_PREFIX } from '../../events/feed-schema.js';
 import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
-import { contentOf, type Endpoint, LIST_CHANGED_ENDPOINTS, readEndpoint } from './next-batch.js';
+import { contentOf, type Endpoint, isFresh, LIST_CHANGED_ENDPOINTS, readEndpoint } from './next-batch.js';
 import { post, type SentRequest } from './post.js';
 import { isTransient } from '../../postgres/transient-errors.js';
 import { EndpointDelivery } from './endpoint-delivery.js';
@@ -49,7 +49,7 @@ const testElement = ({ webhookId }: Endpoint, testId: string, now: number): stri
 
 /** The result as JSON, in the form that `TestResult` describes. */
 const resultOf = ({ deliveryId, response: { status, error, text }, durationMs }: SentRequest): string =>
-  JSON.stringify({ webhookId: deliveryId, status, error, answer: text, took: durationMs });
+  JSON.stringify({ deliveryId, status, error, answer: text, took: durationMs });
 
 /**
  * Sends a requested `webhook.test` event to an endpoint in any state, and stores the response. A test does not take a
@@ -62,7 +62,8 @@ const runTest = async (
 ): Promise<void> => {
   const { pool, clock, egress, writer, deliveryLog, giveUp } = context;
   const endpoint = await readEndpoint(pool, organization, name);
-  if (endpoint === undefined) return;
+  // A test that is not sent is sent at the next poll.
+  if (endpoint === undefined || !isFresh(endpoint)) return;
   const connection = new Connection(egress);
   const sent = await post(context, endpoint, connection, contentOf(endpoint, [testElement(endpoint, id, clock.now())]));
   connection.end();

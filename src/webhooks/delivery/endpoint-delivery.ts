@@ -9,6 +9,7 @@ import {
   kindsOf,
   type BatchLimits,
   readNext,
+  isFresh,
 } from './next-batch.js';
 import { Backoff } from '../../flow/time.js';
 import { isTransient } from '../../postgres/transient-errors.js';
@@ -158,7 +159,13 @@ export class EndpointDelivery {
     // The check follows the read of the feed: a lost event never returns, so an event that the log has now was also in
     // the log when the feed was read.
     if (!(await this.isInLog(progress))) return this.rewind(progress);
-    if ('batch' in next) return this.deliver(endpoint, next.batch, limits);
+    if ('batch' in next) {
+      // The reads may have taken long, and the organization may have ended a secret meanwhile.
+      const current = isFresh(endpoint) ? endpoint : await this.read();
+      return current?.revision === endpoint.revision && isFresh(current)
+        ? this.deliver(current, next.batch, limits)
+        : 'next';
+    }
     if ('upTo' in next) return (changed) => this.waitForChanges(endpoint, next.upTo, changed);
     const passed = { ...progress, ...next.cursor };
     if (clock.now() - this.savedAt >= SAVE_INTERVAL_MS) await this.saveProgress(passed);

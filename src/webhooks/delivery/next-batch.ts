@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Webhook } from '../../events/types/organizations.js';
 import type { StoredProgress } from '../progress-sql.js';
+import { MAX_ENDPOINT_AGE_MS } from '../webhook.js';
 import { json, nullable, statement } from '../../postgres/statement.js';
 import {
   elementJson,
@@ -56,12 +57,18 @@ export interface Endpoint extends Webhook {
   readonly revision: number;
   /** Null if deliveries have not started. */
   readonly progress: StoredProgress | null;
+  /** When the read of the row began, as `performance.now()` returned it. */
+  readonly readAt: number;
 }
+
+/** Whether a request to the endpoint may be signed now. */
+export const isFresh = ({ readAt }: Endpoint): boolean => performance.now() - readAt <= MAX_ENDPOINT_AGE_MS;
 
 /** @returns undefined if the endpoint does not exist or is deleted */
 export const readEndpoint = async (pool: Pool, organization: string, id: string): Promise<Endpoint | undefined> => {
+  const readAt = performance.now();
   const [row] = await READ_ENDPOINT.run(pool, { organization, id });
-  return row && { ...row.endpoint, revision: row.revision, progress: row.progress };
+  return row && { ...row.endpoint, revision: row.revision, progress: row.progress, readAt };
 };
 
 const NO_FAILURES = {

@@ -606,3 +606,27 @@ it('A request that the daily quota of events rejects does not use up the quota o
   for (let attempt = 0; attempt < 3; attempt += 1) await expect(send('q-1', 'q-2')).rejects.toThrow('1 events per day');
   expect((await send('q-1')).result.accepted).toBe(1);
 });
+
+it.each([
+  ['events', { INGEST_EVENTS_PER_DAY: '2' }],
+  ['bytes', { INGEST_BYTES_PER_DAY: '1000' }],
+])(
+  'A retry of a stored request is answered and costs nothing although the daily quota of %s is used up',
+  async (quota, env) => {
+    const used = untilTheEnd(new DailyQuota(database.pool, readConfig(env), new Registry()));
+    const handler = handlerOf(log, database.pool, used);
+    const organization = `retrying-${quota}`;
+    const send = async (...ids: string[]) => {
+      const events = ids.map((id) => threat(id, { organization }));
+      return (await handler.execute(new RecordEvents(events, LATEST, organization, 900))).result;
+    };
+    expect(await send('q-1', 'q-2')).toMatchObject({ accepted: 2, duplicates: 0 });
+    for (let attempt = 0; attempt < 3; attempt += 1)
+      expect(await send('q-1', 'q-2')).toMatchObject({ accepted: 0, duplicates: 2 });
+    await expect(send('q-1', 'q-3')).rejects.toThrow(`${quota} per day`);
+    await used.beforeApplicationShutdown();
+    expect(await readIngestUsage(database.pool, dayOf(Date.now()), organization)).toMatchObject([
+      { events: 2, bytes: 900 },
+    ]);
+  },
+);

@@ -183,7 +183,8 @@ describe('The collections of TAXII', () => {
     for (const match of [
       'match[type]=malware',
       'match[spec_version]=2.0',
-      'match[id]=nonsense',
+      'match[type]=x-unknown',
+      'match[id]=indicator--00000000-0000-4000-8000-000000000000,malware--00000000-0000-4000-8000-000000000000',
       'added_after=2999-01-01T00:00:00Z',
     ])
       expect([match, await count(match)]).toEqual([match, 0]);
@@ -388,7 +389,10 @@ describe('A request of TAXII', () => {
     ['GET', `${THREATS}/objects/?next=`, 400, 'next'],
     ['GET', `${THREATS}/manifest/?next=x`, 400, 'next'],
     ['GET', `${THREATS}/objects/?match[id]=`, 400, 'match[id]'],
-    ['GET', `${THREATS}/objects/?match[type]=a,,b`, 400, 'match[type]'],
+    ['GET', `${THREATS}/objects/?match[id]=nonsense`, 400, 'match[id]'],
+    ['GET', `${THREATS}/manifest/?match[id]=indicator--00000000`, 400, 'match[id]'],
+    ['GET', `${THREATS}/objects/?match[type]=aaa,,bbb`, 400, 'match[type]'],
+    ['GET', `${THREATS}/objects/?match[type]=No%20Type!`, 400, 'match[type]'],
     ['GET', `${THREATS}/objects/?match[spec_version]=two`, 400, 'match[spec_version]'],
     ['GET', `${THREATS}/objects/indicator--x/versions/?match[version]=x`, 400, 'match[version]'],
     ['GET', `${THREATS}/objects/?match[version]=x`, 400, 'match[version]'],
