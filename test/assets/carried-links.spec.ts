@@ -71,7 +71,10 @@ describe('A link that carries another link', () => {
     'has no host if the carried link has none: %s',
     (target) => {
       const content = `https://www.google.com/url?q=${target}`;
-      expect(parseContent(content).parsed).toMatchObject({ keys: [`URL:${content}`, `PAGE:${content}`], isUncertain: true });
+      expect(parseContent(content).parsed).toMatchObject({
+        keys: [`URL:${content}`, `PAGE:${content}`],
+        isUncertain: true,
+      });
       expect(wrappingHostsOf(content)).toEqual(['www.google.com']);
     },
   );
