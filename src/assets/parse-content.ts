@@ -30,6 +30,12 @@ const parseWhole = (sent: string, plain: Location | undefined): Content =>
 /** Whether the text may have been copied with the end of a sentence. */
 const endsInPunctuation = (text: string): boolean => /[^\w/=&%#~-]/.test(text.at(-1) ?? '');
 
+/** Returns a text that may open several assets, as an asset of its own. */
+const wholeText = (content: string): ParsedContent => {
+  const text = content.trim();
+  return { ...assetWithoutHost('URL', text), keys: [`URL:${text}`, `PAGE:${text}`] };
+};
+
 /**
  * Combines what a text may open. If it is unknown which of several assets is opened, the text itself is the asset, and
  * each of them can only block it.
@@ -50,7 +56,7 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood }: Fol
   const [first, ...others] = opened.values();
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
   const isClear = first !== undefined && (others.length === 0 || !isUncertain);
-  const asset = isClear ? first : assetWithoutHost('URL', content.trim());
+  const asset = isClear ? first : wholeText(content);
   return withAlternatives(asset, isClear ? others : [...opened.values()], isUncertain, carriers.map(locationAsset));
 };
 
@@ -106,7 +112,7 @@ const withTextsBehind = (content: string, whole: Content): Content => {
     const blank = content.trim().search(/\s/);
     const isFollowed = blank !== -1 && !SCRIPT.test(content) && HAS_WEB_LINK.test(content.trim().slice(blank));
     const behind = isFollowed ? targetsIn(content).targets : [];
-    return behind.length === 0 ? whole : withAlternatives(assetWithoutHost('URL', content.trim()), behind, true);
+    return behind.length === 0 ? whole : withAlternatives(wholeText(content), behind, true);
   }
   if (whole.parsed === undefined && !HAS_WEB_LINK.test(content)) return whole;
   const found = targetsIn(content);
@@ -115,7 +121,7 @@ const withTextsBehind = (content: string, whole: Content): Content => {
     if (found.targets.length === 0 || (isSplit && found.targets.length === 1 && !found.isUncertain)) return whole;
     const [first, ...others] = found.targets;
     return isSplit || others.length > 0
-      ? withAlternatives(assetWithoutHost('URL', content.trim()), found.targets, true)
+      ? withAlternatives(wholeText(content), found.targets, true)
       : withAlternatives(first, others, found.isUncertain);
   }
   const known = new Set(

@@ -79,12 +79,8 @@ const TOKEN_CALLS: ReadonlyMap<string, number> = new Map([
 export const readPayment = memoizeLastTwo((text): Payment | undefined => {
   const bare = parseTagged(text);
   if (bare !== undefined) return payment(bare);
-  const [, federated, server = ''] = FEDERATED.exec(text) ?? [];
-  if (federated !== undefined)
-    return {
-      ...payment({ encoding: 'federation', key: federated.toLowerCase() }),
-      contracts: [server],
-    };
+  const federated = federatedPayment(text);
+  if (federated !== undefined) return federated;
   if (!/[:?]/.test(text)) return undefined;
   const [, host, path = ''] = DID_WEB.exec(text) ?? [];
   if (host !== undefined) return payment(`https://${host.replace(/%3A/i, ':')}${path.replaceAll(':', '/')}`);
@@ -126,12 +122,23 @@ const parseTagged = (text: string): Address | undefined => {
   return readAddress(text);
 };
 
+/** Returns the payment to a federated name, whose host says which account is paid. */
+const federatedPayment = (text: string): Payment | undefined => {
+  const [, name, server = ''] = FEDERATED.exec(text) ?? [];
+  return name === undefined
+    ? undefined
+    : { ...payment({ encoding: 'federation', key: name.toLowerCase() }), contracts: [server] };
+};
+
 const paymentOfRequest = (kind: string, query: URLSearchParams): Payment | undefined => {
-  const account = readAddress(query.get('destination') ?? '');
-  const payee = account?.encoding === 'stellar' ? accountWithTag(account, query) : '';
-  const paid = paymentWithParameters(payee, query);
+  const destination = query.get('destination') ?? '';
+  const federated = federatedPayment(destination);
+  const account = federated?.recipients[0] ?? readAddress(destination);
+  const isPayee = federated !== undefined || account?.encoding === 'stellar';
+  const paid = paymentWithParameters(isPayee ? accountWithTag(account!, query) : '', query);
   // A transaction in XDR may do anything.
-  return paid && { ...paid, isUnderstood: paid.isUnderstood && kind.toLowerCase() === 'pay' };
+  const isUnderstood = paid?.isUnderstood === true && kind.toLowerCase() === 'pay';
+  return paid && { ...paid, contracts: [...paid.contracts, ...(federated?.contracts ?? [])], isUnderstood };
 };
 
 /** Adds the tag in the parameters, if any, to the account. */
