@@ -45,8 +45,8 @@ export interface Requirement {
   /** The largest body in bytes (413). Default: 65,536. */
   readonly bodyLimit?: number;
   /**
-   * Whether the handler gets the unparsed body as a `Buffer`, or `undefined` if the body is empty. The route then accepts `application/json`,
-   * `application/cloudevents+json` and `application/cloudevents-batch+json`; other types are a 415. The handler reads the
+   * Whether the handler gets the unparsed body as a `Buffer`, or `undefined` if the body is empty. The route then accepts
+   * `application/json` and media types that end in `+json`, those of CloudEvents included; other types are a 415. The handler reads the
    * media type from the header `content-type`.
    */
   readonly rawBody?: boolean;
