@@ -16,7 +16,7 @@ import {
 import { dropsQuery, linkName, pageOf } from './pages/page.js';
 import { locatePasted } from './parse-text.js';
 import { hostsProfiles, profileName, PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
-import { parsePasted, trimPastedText } from './copied-text.js';
+import { decodeMailSource, parsePasted, trimPastedText } from './copied-text.js';
 
 /**
  * Returns the normalized key of an asset: `TYPE:content`. The key is equal for all spellings of an asset and different
@@ -25,7 +25,7 @@ import { parsePasted, trimPastedText } from './copied-text.js';
  */
 export const assetKey = ({ type, content }: Asset): string => {
   const text = content.trim();
-  const trimmed = trimLikeUrlParser(content);
+  const trimmed = trimLikeUrlParser(decodeMailSource(content));
   switch (type) {
     case 'URL': {
       const location = locateOnly(trimmed, parseDefangedLocation);

@@ -13,11 +13,14 @@ import {
   hostsProfiles,
 } from './profiles/profile.js';
 
-/** @returns undefined if the location is a single label without a scheme, which is no host of the Internet */
+/** Schemes before a host. Behind the scheme of any other app, a single label is a command of the app. */
+const BEFORE_HOST = /^(?:https?|wss?|s?ftps?|ssh|file|smb|afp|nfs|davs?|rdp|vnc|telnet|ldaps?)$/;
+
+/** @returns undefined if the location is a single label without such a scheme, which is no host of the Internet */
 export const locationContent = (location: Location): Content | undefined => {
   const { host, isName, scheme } = location;
   if (isInternalHost(host, isName)) return internalContent(host);
-  if (isName && !host.includes('.')) return scheme === '' ? undefined : internalContent(host);
+  if (isName && !host.includes('.')) return BEFORE_HOST.test(scheme) ? internalContent(host) : undefined;
   return { parsed: locationAsset(location) };
 };
 

@@ -75,8 +75,20 @@ const TOKEN_CALLS: ReadonlyMap<string, number> = new Map([
   ['setapprovalforall', 1],
 ]);
 
-/** Parses an account or a payment link. @returns undefined if the text is neither */
+/** Maximum length of an account that is written with white space inside. */
+const MAX_SPLIT_LENGTH = 512;
+
+/** Parses an account or a payment link, possibly with white space inside. @returns undefined if the text is neither */
 export const readPayment = memoizeLastTwo((text): Payment | undefined => {
+  const whole = parsePayment(text);
+  if (whole !== undefined || text.length > MAX_SPLIT_LENGTH || !/\s/.test(text)) return whole;
+  const words = text.trim().split(/\s+/);
+  const joined = parsePayment(words.join(''));
+  // What follows a whole account is not its end.
+  return words.some((word) => parsePayment(word) !== undefined) ? undefined : joined;
+});
+
+const parsePayment = (text: string): Payment | undefined => {
   const bare = parseTagged(text);
   if (bare !== undefined) return payment(bare);
   const federated = federatedPayment(text);
@@ -96,7 +108,7 @@ export const readPayment = memoizeLastTwo((text): Payment | undefined => {
   const parameters = new URLSearchParams(query);
   if (call !== '' && (typeof payee === 'string' || payee.encoding === 'evm')) return tokenCall(payee, call, parameters);
   return paymentWithParameters(typeof payee === 'string' ? payee : accountWithTag(payee, parameters), parameters);
-});
+};
 
 interface SchemedAccount {
   /** The text up to the end of the account. */

@@ -201,6 +201,8 @@ export const CARRIERS = `
   touch-http: touch-https: opera-http: opera-https: {link}
   yandexbrowser-open-url: ddgquicklink: {link}
   android-app: */https/{link} */http/{link}
+  view-source: {link}
+  read: *?url={link}
   x-github-client: openrepo/{link}
   git+https: git+http: git+ssh: {link}
 `;

@@ -358,6 +358,9 @@ describe('A request of TAXII', () => {
   it.each([
     [undefined, 200],
     ['*/*', 200],
+    ['application/*', 200],
+    ['application/*;q=0, */*', 406],
+    ['application/taxii+json;version=2.1;q=0, application/*', 406],
     ['application/taxii+json;version=2.1', 200],
     ['application/TAXII+json; version=2.1', 200],
     ['application/taxii+json', 200],
