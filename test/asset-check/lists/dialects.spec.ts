@@ -74,6 +74,8 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['dnsmasq', 'server=/x.example/#', ALLOWED],
   ['dnsmasq', 'address=/x.example/203.0.113.7', 'redirect'],
   ['dnsmasq', 'server=/x.example/9.9.9.9#53', 'redirect'],
+  // @ghostery/adblocker 2.18.2 reads `to=` as the site that sends the request.
+  ['adblock', '||x.example^$to=x.example', 'unsupported'],
   ['dnsmasq', 'ipset=/x.example/set', 'unsupported'],
   ['dnsmasq', 'address=/#/0.0.0.0', 'unreadable'],
   ['unbound', 'local-zone: "x.example" always_nxdomain', BLOCKED],
@@ -102,6 +104,8 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['rpz', 'x.example 1h A 203.0.113.7', 'redirect'],
   ['rpz', '24.0.100.51.198.rpz-ip CNAME .', 'unsupported'],
   ['rpz', 'x.example TXT "why"', 'unsupported'],
+  // A record without an owner (RFC 1035, 5.1) is rejected. dns-zonefile 0.3.2 reads it as one of another name.
+  ['rpz', '  A 0.0.0.0', 'unreadable'],
   ['rpz', '*.x.example CNAME .', NO],
   ['rpz', '$TTL 300', NO],
   ['rpz', '@ IN SOA localhost. root.localhost. (', NO],
