@@ -49,6 +49,7 @@ const ON_EVENTSTORE = [
 const FULL_SIZE = [
   'asset-check/generated-texts',
   'asset-check/lists/guards',
+  'asset-check/links-in-links',
   'assets/parse-content',
   'assets/web-address-spellings',
   'features/dry-run',

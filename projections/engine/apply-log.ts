@@ -235,7 +235,7 @@ const applyPiece = async (
   const writeEach = async (): Promise<void> => {
     for (const [index, part] of waiting) {
       const { events: own, recorded, prepared, unreadable, dropped, retried } = part;
-      if (own.length + recorded.length + unreadable.length + dropped.length + retried.length === 0) continue;
+      if (own.length + recorded.length + unreadable.length + dropped.length + retried.size === 0) continue;
       const work = (transaction: ProjectorTransaction): Promise<unknown> =>
         applyOrPark(transaction, part, isolation, () => applyByBisection(transaction, part, prepared));
       await transact(pool, targets[index]!.schema, work, { statementMs });

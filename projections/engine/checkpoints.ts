@@ -46,7 +46,7 @@ export const MOVE_CHECKPOINTS = statement(
     returning c.projection`,
 );
 
-/** Parks events, each id once. An event that is already parked keeps its place, and has one more attempt. */
+/** Parks events. An event that is already parked is left unchanged. */
 export const PARK = statement(
   'parked-events-park',
   {
@@ -66,7 +66,7 @@ export const PARK = statement(
   },
   {},
   `
-    insert into parked_events as p (
+    insert into parked_events (
       projection, event_id, position, stream, revision, type, data, metadata, reason, recorded_at,
       organization, key_id, unreadable, parked_at
     )
@@ -75,8 +75,7 @@ export const PARK = statement(
     from unnest($2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[],
       $10::bigint[], $11::text[], $12::text[], $13::boolean[])
       r (id, position, stream, revision, type, data, metadata, reason, recorded_at, organization, key_id, unreadable)
-    on conflict (projection, event_id) do update
-      set attempts = p.attempts + 1, reason = excluded.reason, unreadable = excluded.unreadable`,
+    on conflict do nothing`,
 );
 
 export interface Checkpoint {

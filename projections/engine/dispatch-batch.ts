@@ -61,7 +61,8 @@ export const dispatchBatch = async (
     const decided = decisions.of(projection.name);
     const events: ProjectedEvent[] = [];
     const unreadable: FailedEvent[] = [];
-    const [dropped, retried]: [string[], string[]] = [[], []];
+    const dropped: string[] = [];
+    const retried = new Map<string, { reason: string; unreadable: boolean } | undefined>();
     let unknownCount = 0;
     const park = (recorded: RecordedEvent, reason: string, isUnreadable: boolean): void =>
       void unreadable.push({ ...recorded, ...recorded.copyOf, reason, unreadable: isUnreadable });
@@ -71,15 +72,17 @@ export const dispatchBatch = async (
       const isSuperseded = position < (decided.retriedAt.get(eventId) ?? position) || decided.dropped.has(eventId);
       if (data.projection !== projection.name || isSuperseded) return;
       decided.retriedAt.set(eventId, position);
-      retried.push(eventId);
       const original = found.get(id);
-      if (original === undefined) return;
-      const { recorded, issue } = original;
-      const result = decodeEvent(recorded);
-      if (issue !== undefined) park(recorded, issue, false);
-      else if (result.kind === 'read') events.push(result.projected);
-      else if (result.kind === 'unreadable') park(recorded, result.reason, true);
-      else if (result.kind === 'unknown') park(recorded, `the type ${recorded.type} is unknown`, true);
+      const result = original && decodeEvent(original.recorded);
+      if (original?.issue !== undefined) retried.set(eventId, { reason: original.issue, unreadable: false });
+      else if (result?.kind === 'unreadable') retried.set(eventId, { reason: result.reason, unreadable: true });
+      else if (result?.kind === 'unknown')
+        retried.set(eventId, { reason: `the type ${original!.recorded.type} is unknown`, unreadable: true });
+      else {
+        // An event that is retried twice is applied once.
+        if (result?.kind === 'read' && !retried.has(eventId)) events.push(result.projected);
+        retried.set(eventId, undefined);
+      }
     };
     for (const { recorded, result } of decoded) {
       if (recorded.position <= checkpoint.position || result.kind === 'erased') continue;

@@ -133,10 +133,9 @@ const textIn = (json: unknown, name: string, pattern: RegExp): string | undefine
   return typeof value === 'string' && pattern.test(value) ? value : undefined;
 };
 
-/** Parks events. An event that is already parked keeps its place, and has one more attempt. */
+/** Parks events. An event that is already parked is left unchanged. */
 const park = async (connection: PoolClient, projection: string, failed: readonly FailedEvent[]): Promise<void> => {
-  // An event may be retried twice in one batch.
-  const rows = [...new Map(failed.map((event) => [event.id, event])).values()].map((event) => ({
+  const rows = failed.map((event) => ({
     ...event,
     data: JSON.stringify(event.data) ?? 'null',
     metadata: JSON.stringify(event.metadata) ?? 'null',
@@ -157,6 +156,21 @@ const unpark = async (
     .deleteFrom('parked_events')
     .where('projection', '=', projection)
     .where('event_id', 'in', eventIds)
+    .execute();
+};
+
+/** Counts a retry that failed. */
+const countAttempt = async (
+  { connection }: ProjectorTransaction,
+  projection: string,
+  eventId: string,
+  { reason, unreadable }: Pick<FailedEvent, 'reason' | 'unreadable'>,
+): Promise<void> => {
+  await readModelsOver(connection)
+    .updateTable('parked_events')
+    .set(({ eb }) => ({ attempts: eb('attempts', '+', 1), reason, unreadable }))
+    .where('projection', '=', projection)
+    .where('event_id', '=', eventId)
     .execute();
 };
 
@@ -192,8 +206,11 @@ export interface ProjectionEvents {
   readonly unreadable: readonly FailedEvent[];
   /** Ids of parked events that an operator has dropped. */
   readonly dropped: readonly string[];
-  /** Ids of parked events that an operator has retried. They are among `events` or `unreadable`, unless they were erased. */
-  readonly retried: readonly string[];
+  /**
+   * The parked events that an operator has retried, by id. They are among `events`, unless they were erased, or there is a
+   * reason why they stay parked.
+   */
+  readonly retried: ReadonlyMap<string, { readonly reason: string; readonly unreadable: boolean } | undefined>;
 }
 
 /** Records where and when the log stored events that are not applied. */
@@ -228,11 +245,14 @@ export const applyOrPark = async (
         throw new ApplyError(projection.name, events, error);
       })),
     );
-  await park(transaction.connection, projection.name, failed);
-  const stillParked = new Set(failed.map(({ id }) => id));
-  const applied = retried.filter((id) => !stillParked.has(id));
+  const failures = new Map<string, Pick<FailedEvent, 'reason' | 'unreadable'> | undefined>(retried);
+  for (const event of failed.slice(unreadable.length)) if (retried.has(event.id)) failures.set(event.id, event);
+  const parked = failed.filter((event, index) => index < unreadable.length || !retried.has(event.id));
+  await park(transaction.connection, projection.name, parked);
+  const applied = [...retried.keys()].filter((id) => failures.get(id) === undefined);
   await unpark(transaction, projection.name, [...dropped, ...applied]);
-  return failed;
+  for (const [id, failure] of failures) if (failure) await countAttempt(transaction, projection.name, id, failure);
+  return parked;
 };
 
 /**

@@ -3,6 +3,7 @@ import type { Batch, EventLog, RecordedEvent } from '../../src/event-log/event-l
 import { cloudEventAttributes, logAttributes } from '../../src/event-log/open-event-log.js';
 import { type Span, type Tracing, isSampled, traceparentOf, inSpan, tracing } from '../../src/runtime/tracing.js';
 import { type Projection, type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './projection.js';
+import { EventsLost } from '../../src/event-log/read-streams.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { Backoff, pause } from '../../src/flow/time.js';
 import { CheckpointMoved, moveCheckpoints, readCheckpoints } from './checkpoints.js';
@@ -177,7 +178,8 @@ export class Projector {
         }
       } catch (error) {
         if (error instanceof CheckpointMoved) continue;
-        if (!isTransient(error instanceof ApplyError ? error.cause : error)) throw error;
+        if (!(error instanceof EventsLost || isTransient(error instanceof ApplyError ? error.cause : error)))
+          throw error;
         this.isFailing = true;
         this.onHeartbeat();
         this.onError(
@@ -206,6 +208,20 @@ export class Projector {
     }
   }
 
+  /**
+   * Called once the transaction has a server. A failover of the log may have lost events that were read before, while the
+   * write waited for a connection. The checkpoint before them may be the same on the new server, and does not reveal it.
+   * @throws EventsLost if the log no longer has the last event to write, and so perhaps none of them
+   */
+  private async requireInLog(last: RecordedEvent | undefined): Promise<void> {
+    if (last === undefined) return;
+    const { position, id, recordedAt } = last;
+    if (!(await this.log.has({ position, event: id, recordedAt })))
+      throw new EventsLost(
+        `The event ${id} at position ${position}, which was read, is no longer in the log; reading again`,
+      );
+  }
+
   private async write(
     parts: readonly ProjectionBatch[],
     { events: all, asOf }: Batch,
@@ -222,6 +238,7 @@ export class Projector {
       );
       onStarted();
       this.onHeartbeat();
+      await this.requireInLog(all.at(-1));
       const parked: FailedEvent[] = [];
       for (const part of parts)
         parked.push(...(await applyOrPark(transaction, part, isolation, () => apply(transaction, part))));

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { Backoff, pause } from '../../src/flow/time.js';
 import { limit } from '../../src/limits.js';
@@ -220,10 +219,11 @@ const switchOver = async (
       .where('projection', '=', name)
       .execute();
     // An event that stays parked keeps its reason and its attempts.
+    const rebuilt = readModelsOver(lockConnection).withSchema(schema);
     await live
       .deleteFrom('parked_events')
       .where('projection', '=', name)
-      .where(sql<boolean>`event_id not in (select event_id from ${sql.table(`${schema}.parked_events`)})`)
+      .where('event_id', 'not in', rebuilt.selectFrom('parked_events').select('event_id'))
       .execute();
     await lockConnection.query(
       `insert into read.parked_events select * from "${schema}".parked_events on conflict do nothing`,

@@ -1,8 +1,20 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, unlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { canEnter, type Owner } from '../../src/postgres/embedded/cluster-layout.js';
+import { queryOnce } from '../../test/support/query-once.js';
 import { clusterOf, install, removeFolder, serverOf, temporaryFolder } from '../../test/support/installation.js';
 
 const isRoot = process.getuid?.() === 0;
@@ -81,6 +93,80 @@ describe('The embedded PostgreSQL', () => {
     expect(clusterOf(data)).toBe(cluster);
     expect(await serverOf(data)).toBeDefined();
     await second.leave();
+  });
+
+  describe('in a folder that only root can enter', () => {
+    let installation: ReturnType<typeof install>;
+    const clusters = new Set<string>();
+    /** Starts the service, runs a statement and stops the service. @returns what the service logged */
+    const runOnce = async (dataDir: string, sql: string): Promise<{ rows: unknown[]; log: string }> => {
+      const user = await installation.use(dataDir);
+      clusters.add(dirname(clusterOf(dataDir)));
+      try {
+        return { rows: await queryOnce(user.url, sql), log: user.log() };
+      } finally {
+        await user.leave();
+      }
+    };
+    const COUNT = `select count(*)::int as n from pg_namespace where nspname = 'mine'`;
+
+    beforeEach(async () => {
+      chmodSync(folder, 0o700);
+      installation = install(folder, { copied: true });
+      if (isRoot) await runOnce(data, 'create schema mine');
+    });
+    afterEach(async () => {
+      for (const cluster of clusters) await removeFolder(cluster);
+      clusters.clear();
+    });
+
+    asRoot('a deleted data folder that is created again gets a new database, and the old one is named', async () => {
+      const before = dirname(clusterOf(data));
+      await removeFolder(data);
+      const { rows, log } = await runOnce(data, COUNT);
+      expect(rows).toEqual([{ n: 0 }]);
+      expect(log).toContain(`${before} has the database of a deleted DATA_DIR at this path`);
+      expect(existsSync(join(before, 'cluster', 'PG_VERSION'))).toBe(true);
+    });
+
+    asRoot('a moved or restored data folder keeps its database', async () => {
+      const moved = join(folder, 'moved');
+      renameSync(data, moved);
+      expect((await runOnce(moved, COUNT)).rows).toEqual([{ n: 1 }]);
+      execFileSync('cp', ['-a', moved, join(folder, 'backup')]);
+      await removeFolder(moved);
+      renameSync(join(folder, 'backup'), data);
+      expect((await runOnce(data, COUNT)).rows).toEqual([{ n: 1 }]);
+    });
+
+    asRoot(
+      'a copied data folder does not share the database of the original, and the error says what to do',
+      async () => {
+        const copy = join(folder, 'copy');
+        execFileSync('cp', ['-a', data, copy]);
+        await expect(installation.use(copy)).rejects.toThrow(
+          `${join(copy, 'postgres')} is a copy of ${join(data, 'postgres')}, and both would use the database in`,
+        );
+        expect((await runOnce(data, COUNT)).rows).toEqual([{ n: 1 }]);
+      },
+    );
+
+    asRoot('a start that fails leaves no PostgreSQL running', async () => {
+      for (const name of ['password', 'role-password']) writeFileSync(join(data, 'postgres', name), 'wrong');
+      await expect(installation.use(data)).rejects.toThrow(
+        /password authentication failed[^]*restore .*postgres as it was/,
+      );
+      expect(await serverOf(data)).toBeUndefined();
+    });
+  });
+
+  asAnotherUser('leaves no PostgreSQL running after a failed start as an ordinary user', async () => {
+    const installation = install(folder, { copied: true });
+    chownSync(folder, nobody.uid, nobody.gid);
+    await (await installation.use(data, nobody)).leave();
+    for (const name of ['password', 'role-password']) writeFileSync(join(data, 'postgres', name), 'wrong');
+    await expect(installation.use(data, nobody)).rejects.toThrow(/password authentication failed/);
+    expect(await serverOf(data)).toBeUndefined();
   });
 
   asAnotherUser('starts as an ordinary user in a home directory that no other user can enter', async () => {

@@ -1,5 +1,6 @@
 import { readAccount } from './accounts/payment.js';
 import { type Asset, addressKey, hashOfKey, urlKey } from './asset.js';
+import { HELD_LINK, holdsUnreadLink } from './carriers/carried-link.js';
 import { followLinks } from './carriers/follow-links.js';
 import { readRecipients } from './email.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
@@ -12,10 +13,10 @@ import {
   refang,
   trimLikeUrlParser,
 } from './location.js';
-import { dropsQuery, pageOf } from './pages/page.js';
+import { dropsQuery, linkName, pageOf } from './pages/page.js';
 import { locatePasted } from './parse-text.js';
 import { hostsProfiles, profileName, PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
-import { parsePasted, trimPastedText } from './copied-text.js';
+import { decodeMailSource, parsePasted, trimPastedText } from './copied-text.js';
 
 /**
  * Returns the normalized key of an asset: `TYPE:content`. The key is equal for all spellings of an asset and different
@@ -24,7 +25,7 @@ import { parsePasted, trimPastedText } from './copied-text.js';
  */
 export const assetKey = ({ type, content }: Asset): string => {
   const text = content.trim();
-  const trimmed = trimLikeUrlParser(content);
+  const trimmed = trimLikeUrlParser(decodeMailSource(content));
   switch (type) {
     case 'URL': {
       const location = locateOnly(trimmed, parseDefangedLocation);
@@ -71,7 +72,16 @@ const pageKey = (location: Location): string => {
   const page = pageOf(location, path);
   const profile = isName && page?.isRequest !== true ? readProfileLink(host, path, rest) : undefined;
   if (profile !== undefined && !profile.isBelow && !profile.isUncertain) return `${profile.type}:${profile.name}`;
+  if (page?.isShared !== true && page?.isRequest !== true && holdsUnreadLink(location))
+    return `PAGE:${linkName(location)}`;
   return page === undefined ? urlKey(host) : `PAGE:${page.name}`;
+};
+
+/** Whether a page is named by exactly its link, because it holds a link that is not read. */
+export const isOneLink = ({ type, content }: Asset): boolean => {
+  if (type !== 'PAGE' || !HELD_LINK.test(content)) return false;
+  const location = locateOnly(trimLikeUrlParser(content), locateLink);
+  return location !== undefined && holdsUnreadLink(location);
 };
 
 /**

@@ -12,7 +12,7 @@ export interface Asset {
  * rebuilt. `test/assets/pinned-keys.json` has keys of this version. Stored events carry their keys: without a new version,
  * a rebuild keeps the keys that the events were stored with.
  */
-export const KEY_VERSION = 6;
+export const KEY_VERSION = 7;
 
 export const urlKey = (host: string): string => `URL:${host}`;
 export const addressKey = (key: string): string => `ADDRESS:${key}`;

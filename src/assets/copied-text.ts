@@ -35,6 +35,20 @@ export const decodeOnce = (text: string): string => {
   return text.replace(/(?:%[2-7][0-9a-f])+/gi, decodeURIComponent);
 };
 
+/** A line break that mail adds to its source. Behind the name of a parameter, the `=` is rather a part of the link. */
+const SOFT_BREAK = /(?<![?&][\w.-]{1,64})=[ \t]*\r?\n/;
+/** Codes of characters in the source of a mail. Without a line break it is a source only if a link follows the code. */
+const CODES = /(?:=[\dA-F]{2})+/g;
+const CODE_BEFORE_LINK = /=3D(?=["']?h[tx*_]{2}ps?(?::|%3a|=3a))/gi;
+
+/** Decodes a text that was copied from the source of a mail (quoted-printable, RFC 2045, 6.7). */
+export const decodeMailSource = (text: string): string => {
+  if (!text.includes('=')) return text;
+  if (!SOFT_BREAK.test(text)) return text.replace(CODE_BEFORE_LINK, '=');
+  const joined = text.replace(new RegExp(SOFT_BREAK, 'g'), '');
+  return joined.replace(CODES, (codes) => Buffer.from(codes.replaceAll('=', ''), 'hex').toString());
+};
+
 /**
  * Characters that are trimmed at both ends: white space, control characters and invisible characters such as zero-width
  * and direction marks.

@@ -22,6 +22,11 @@ export const hostsMailboxes = (host: string): boolean => MAIL_HOSTS.has(host);
 const MAILBOX = /^[^<>]{0,256}<([^<>\s]{3,320})>$/;
 const EMAIL = /^([^\s@"<>()[\],;:\\/?#]{1,64})@([^\s@/?#:[\]()]{1,255})$/;
 const MAILTO = /^mailto:([^?#]*)(?:\?([^#]*))?/i;
+/** A mailbox behind the scheme of an app, and what follows the mailbox. */
+const SCHEMED = /^([a-z][a-z0-9+.-]{0,31}):(?:\/\/)?([^\s:/?#]{1,64}@[^\s:/?#;,]{1,255})(?:[;?/#](.*))?$/is;
+/** Schemes of apps that call, write to or pay a mailbox. In other texts, a user may stand before a password. */
+const REACHES_MAILBOXES =
+  /^(?:lightning|lnurl[a-z]?|keyauth|paymail|bitcoin|xmpp|sips?|im|pres|acct|skype|msnim|ymsgr|gtalk|aim|jabber|facetime(?:-audio)?|imessage|callto|ms-?teams|web\+\w+)$/i;
 /** Maximum number of recipients of a link. */
 const MAX_RECIPIENTS = 20;
 
@@ -37,6 +42,8 @@ interface Recipients {
 export const readRecipients = (text: string): Recipients | undefined => {
   const [link, to = '', query = ''] = MAILTO.exec(text) ?? [];
   if (link === undefined) {
+    const schemed = mailboxBehindScheme(text);
+    if (schemed?.isCertain === true) return { emails: [schemed.email], isUnderstood: schemed.isUnderstood };
     const email = readEmail(text);
     return email === undefined ? undefined : { emails: [email], isUnderstood: true };
   }
@@ -49,9 +56,24 @@ export const readRecipients = (text: string): Recipients | undefined => {
   return { emails: [...emails], isUnderstood: emails.size === written.length };
 };
 
+/**
+ * Parses a mailbox behind the scheme of an app: `lightning:someone@host`. It is certain to be one if the scheme is known,
+ * and understood if no link follows it.
+ */
+export const mailboxBehindScheme = (
+  text: string,
+): { readonly email: string; readonly isCertain: boolean; readonly isUnderstood: boolean } | undefined => {
+  const [, scheme = '', mailbox = '', rest = ''] = SCHEMED.exec(text) ?? [];
+  const email = readEmail(mailbox);
+  const isCertain = REACHES_MAILBOXES.test(scheme);
+  return email === undefined ? undefined : { email, isCertain, isUnderstood: !/:|%3a/i.test(rest) };
+};
+
 /** @returns the address in lower case with a normalized host; undefined if the text is not an e-mail address */
 const readEmail = (text: string): string | undefined => {
-  const parts = EMAIL.exec(text) ?? EMAIL.exec(MAILBOX.exec(text)?.[1] ?? '');
+  // The sign of Bitcoin marks a name that can be paid (BIP-353).
+  const plain = text.replace(/^₿\s*/, '');
+  const parts = EMAIL.exec(plain) ?? EMAIL.exec(MAILBOX.exec(plain)?.[1] ?? '');
   if (!parts) return undefined;
   const location = parseLocation(parts[2]!);
   return location?.isName ? mailbox(parts[1]!.toLowerCase(), location.host) : undefined;

@@ -27,6 +27,9 @@ const AT = /^at:\/\/(?=[^/])/i;
 /** The SSH form of a Git repository: `git@github.com:NAME/REPOSITORY`. */
 const SECURE_COPY = /^git@([a-z0-9.-]{1,253}):(?!\d*(?:\/|$))/i;
 
+/** The page that Edge shows in its reader: `read://https_HOST/?url=…`. */
+const READER = /^read:\/*(https?)_/i;
+
 /** A remote file, possibly by WebDAV: `file://HOST/…`, `file:////HOST/…`, `\\\\HOST@SSL@443\\…`. */
 const REMOTE_FILE =
   /^(?:file:[\\/]{2}(?:[\\/]{2,3})?|\\\\(?=[^\\/]+@(?:ssl|\d{1,5})[@\\/]))([^\\/@?#]{1,253})(?:@ssl)?(?:@\d{1,5})?(?=[\\/]|$)/i;
@@ -36,6 +39,7 @@ const SEARCH = /^search(?:-ms)?:[^]*?\blocation(?::|%3a)([^&]+)[^]*$/i;
 /** Converts an app link or an SSH repository address to a web link; returns any other text unchanged. */
 const asWebLink = (text: string): string => {
   if (AT.test(text)) return text.replace(AT, APPS['at']!);
+  if (READER.test(text)) return text.replace(READER, '$1://');
   const [start, scheme] = APP.exec(text) ?? [];
   const site = scheme === undefined ? undefined : APPS[scheme.toLowerCase()];
   if (start !== undefined && site !== undefined) return site + text.slice(start.length);

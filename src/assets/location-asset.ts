@@ -1,8 +1,9 @@
+import { holdsUnreadLink } from './carriers/carried-link.js';
 import { gatewayCid } from './ipfs.js';
 import { isInternalHost } from './ip-address.js';
 import { urlKey, type Content, internalContent, type ParsedContent } from './asset.js';
 import { type Location, pathOf } from './location.js';
-import { type Page, pageOf } from './pages/page.js';
+import { linkName, type Page, pageOf } from './pages/page.js';
 import {
   type LinkedProfile,
   type Profile,
@@ -12,11 +13,14 @@ import {
   hostsProfiles,
 } from './profiles/profile.js';
 
-/** @returns undefined if the location is a single label without a scheme, which is no host of the Internet */
+/** Schemes before a host. Behind the scheme of any other app, a single label is a command of the app. */
+const BEFORE_HOST = /^(?:https?|wss?|s?ftps?|ssh|file|smb|afp|nfs|davs?|rdp|vnc|telnet|ldaps?)$/;
+
+/** @returns undefined if the location is a single label without such a scheme, which is no host of the Internet */
 export const locationContent = (location: Location): Content | undefined => {
   const { host, isName, scheme } = location;
   if (isInternalHost(host, isName)) return internalContent(host);
-  if (isName && !host.includes('.')) return scheme === '' ? undefined : internalContent(host);
+  if (isName && !host.includes('.')) return BEFORE_HOST.test(scheme) ? internalContent(host) : undefined;
   return { parsed: locationAsset(location) };
 };
 
@@ -53,6 +57,13 @@ const NO_KEYS: readonly string[] = [];
 
 /** Returns the asset at a web address: the host, or a page, a profile or IPFS content on the host. */
 export const locationAsset = (location: Location): ParsedContent => {
+  const asset = placeAsset(location);
+  if (!holdsUnreadLink(location)) return asset;
+  const own = asset.isSharedHost ? NO_KEYS : [`PAGE:${linkName(location)}`];
+  return { ...asset, blockingKeys: [...(asset.blockingKeys ?? NO_KEYS), ...own], isUncertain: true };
+};
+
+const placeAsset = (location: Location): ParsedContent => {
   const { host, isName, rest } = location;
   const url = urlKey(host);
   const owner = isName ? profileHost(host) : undefined;

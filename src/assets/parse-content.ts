@@ -4,13 +4,17 @@ import { locationAsset, locationContent } from './location-asset.js';
 import { isBlank, type Location, parsePlainLocation, trimLikeUrlParser } from './location.js';
 import { parseText } from './parse-text.js';
 import { assetWithoutHost, type Content, type ParsedContent, PARSE_ERROR } from './asset.js';
-import { decodeOnce } from './copied-text.js';
+import { payeesOfMerchant } from './accounts/merchant.js';
+import { decodeMailSource, decodeOnce } from './copied-text.js';
 
 /**
  * Parses content: a URL, a host, an IP address, a wallet address, a profile link or handle, an e-mail address or IPFS
  * content, in any common spelling. Takes time proportional to the length of the content.
  */
-export const parseContent = (content: string): Content => {
+export const parseContent = (sent: string): Content => {
+  const content = decodeMailSource(sent);
+  const payees = payeesOfMerchant(content);
+  if (payees !== undefined) return openAll(payees.join(' '));
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
   if (plain === undefined && MESSAGE.test(content)) return parseMessage(content);
   const parsed = parseLink(content, plain);
@@ -29,6 +33,12 @@ const parseWhole = (sent: string, plain: Location | undefined): Content =>
 
 /** Whether the text may have been copied with the end of a sentence. */
 const endsInPunctuation = (text: string): boolean => /[^\w/=&%#~-]/.test(text.at(-1) ?? '');
+
+/** Returns a text that may open several assets, as an asset of its own. */
+const wholeText = (content: string): ParsedContent => {
+  const text = content.trim();
+  return { ...assetWithoutHost('URL', text), keys: [`URL:${text}`, `PAGE:${text}`] };
+};
 
 /**
  * Combines what a text may open. If it is unknown which of several assets is opened, the text itself is the asset, and
@@ -50,7 +60,7 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood }: Fol
   const [first, ...others] = opened.values();
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
   const isClear = first !== undefined && (others.length === 0 || !isUncertain);
-  const asset = isClear ? first : assetWithoutHost('URL', content.trim());
+  const asset = isClear ? first : wholeText(content);
   return withAlternatives(asset, isClear ? others : [...opened.values()], isUncertain, carriers.map(locationAsset));
 };
 
@@ -62,8 +72,12 @@ const ESCAPED = /\\([:;,])/g;
 const FIELDS =
   /(?:^|[;:?&\s]|(?<=:))(?:(?:sms|mms)(?:to)?:[+\d-]{0,32}:?|matmsg:|mecard:|(?:[\w-]{1,32}\.)?(?:to|sub|subject|body|url|email)(?:;[\w-]{1,32}(?:=[\w",-]{0,64})?){0,8}[:=])/gi;
 
-const parseMessage = (content: string): Content => {
-  const { targets, isUncertain } = targetsIn(decodeOnce(content).replace(ESCAPED, '$1').replace(FIELDS, ' '), true);
+const parseMessage = (content: string): Content =>
+  openAll(decodeOnce(content).replace(ESCAPED, '$1').replace(FIELDS, ' '));
+
+/** Parses a text of which any part may be opened. */
+const openAll = (text: string): Content => {
+  const { targets, isUncertain } = targetsIn(text, true);
   return withAlternatives(targets.shift(), targets, isUncertain);
 };
 
@@ -106,16 +120,17 @@ const withTextsBehind = (content: string, whole: Content): Content => {
     const blank = content.trim().search(/\s/);
     const isFollowed = blank !== -1 && !SCRIPT.test(content) && HAS_WEB_LINK.test(content.trim().slice(blank));
     const behind = isFollowed ? targetsIn(content).targets : [];
-    return behind.length === 0 ? whole : withAlternatives(assetWithoutHost('URL', content.trim()), behind, true);
+    return behind.length === 0 ? whole : withAlternatives(wholeText(content), behind, true);
   }
-  if (whole.parsed === undefined && !HAS_WEB_LINK.test(content)) return whole;
   const found = targetsIn(content);
   if (whole.parsed === undefined) {
+    // Words with dots are no links. An account is certain to be one, because of its length or its checksum.
+    if (!HAS_WEB_LINK.test(content) && found.targets.every(({ type }) => type !== 'ADDRESS')) return whole;
     const isSplit = /^\s*h[tx*_]{2}ps?:/i.test(content);
     if (found.targets.length === 0 || (isSplit && found.targets.length === 1 && !found.isUncertain)) return whole;
     const [first, ...others] = found.targets;
     return isSplit || others.length > 0
-      ? withAlternatives(assetWithoutHost('URL', content.trim()), found.targets, true)
+      ? withAlternatives(wholeText(content), found.targets, true)
       : withAlternatives(first, others, found.isUncertain);
   }
   const known = new Set(

@@ -1,6 +1,6 @@
 import { type Payment, readPayment } from './accounts/payment.js';
 import type { Address } from './accounts/account.js';
-import { readRecipients, hostsMailboxes } from './email.js';
+import { readRecipients, hostsMailboxes, mailboxBehindScheme } from './email.js';
 import { isInternalScheme } from './ip-address.js';
 import { isNativeIpfs, readIpfs } from './ipfs.js';
 import {
@@ -85,7 +85,11 @@ const parseOtherText = (sent: string): Content | undefined => {
   const reddit = readReddit(text);
   if (reddit !== undefined) return { parsed: assetWithoutHost('REDDIT', reddit) };
   const location = IS_WEB.test(text) ? locateWeb(sent, text) : locateLink(sent);
-  return location && locationContent(location);
+  const content = location && locationContent(location);
+  const mailbox = content?.parsed && mailboxBehindScheme(text)?.email;
+  return mailbox === undefined
+    ? content
+    : { parsed: { ...content!.parsed!, blockingKeys: [`EMAIL:${mailbox}`, ...(content!.parsed!.blockingKeys ?? [])] } };
 };
 
 /** Adds what a text may open instead of the asset. */

@@ -59,6 +59,7 @@ export const acceptsTaxii = (accept = ''): boolean => {
   const found =
     ofType.find(({ version }) => version === '2.1') ??
     ofType.find(({ version }) => version === undefined) ??
+    ranges.find(({ type }) => type === 'application/*') ??
     ranges.find(({ type }) => type === '*/*');
   return found !== undefined && found.weight > 0;
 };

@@ -31,6 +31,25 @@ const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 const LOG_FORMATS = ['pretty', 'json'] as const;
 const SWITCH = ['on', 'off'] as const;
 
+const SYSTEM_AUTHORITIES = /(?<=[?&])sslrootcert=system(?:&|$)/;
+/** Modes in which the certificate of a database is not verified. */
+const UNVERIFIED = /^(?:disable|allow|no-verify)$/;
+/**
+ * Returns an address of a database in a form that `pg` reads. `sslrootcert=system` means the authorities that Node
+ * trusts, and `pg` would read it as the name of a file. As in libpq, the certificate is then verified.
+ * @throws ConfigError if it may not be verified
+ */
+const withSystemAuthorities = (name: string, address: string): string => {
+  if (!SYSTEM_AUTHORITIES.test(address)) return address;
+  const url = new URL(address);
+  const mode = url.searchParams.get('sslmode') ?? '';
+  if (UNVERIFIED.test(mode))
+    throw new ConfigError(`${name} has sslrootcert=system; set sslmode=verify-full, not ${mode}`);
+  url.searchParams.delete('sslrootcert');
+  url.searchParams.set('sslmode', 'verify-full');
+  return url.href;
+};
+
 const PROTOBUF = 'http/protobuf';
 const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);
 
@@ -112,14 +131,15 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     // A `#` that is not encoded ends the URL, so that the rest of a password would be missing.
     if (value?.includes('#')) throw new ConfigError(`${name} contains "#"; ${ENCODE}`);
     try {
-      if (value !== undefined) parseDatabaseUrl(value);
+      if (value !== undefined) parseDatabaseUrl(withSystemAuthorities(name, value));
     } catch (error) {
       const { path, code, message } = error as NodeJS.ErrnoException;
+      if (error instanceof ConfigError) throw error;
       if (path !== undefined)
         throw new ConfigError(`${name} names the file ${path}, which cannot be read (${code}); correct its path`);
       throw new ConfigError(`${name} cannot be parsed: ${message}; ${ENCODE}`);
     }
-    return value;
+    return value && withSystemAuthorities(name, value);
   };
   const networks = (name: string): readonly string[] => {
     const found = (read(name) ?? '').split(/\s*,\s*/).filter((each) => each !== '');
@@ -166,6 +186,8 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     read('OTEL_SDK_DISABLED')?.toLowerCase() !== 'true';
   /** Protocol of the collector. */
   if (isTraced) choice('OTEL_EXPORTER_OTLP_PROTOCOL', PROTOBUF, [PROTOBUF]);
+  /** Protocol of the collector for traces. Overrides `OTEL_EXPORTER_OTLP_PROTOCOL`. */
+  if (isTraced) choice('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', PROTOBUF, [PROTOBUF]);
   if (read('OPS_HOST') !== undefined && Object.values(opsPorts).every((port) => port === undefined))
     throw new ConfigError('OPS_HOST is set, but OPS_PORT is not; set OPS_PORT to the port for operators');
   const databaseUrl = database('DATABASE_URL', FOLLOWS_PRIMARY);

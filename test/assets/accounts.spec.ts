@@ -144,6 +144,28 @@ const ONE_ACCOUNT: readonly (readonly [key: string, spellings: readonly string[]
   ],
   ['kaspa:qqkqkzjvr7zwxxmjxjkmxxdwju9kjs6e9u82uh59z07vgaks6gg62v8707g73', []],
   ['mallory*evil.example', ['stellar:mallory*evil.example', 'Mallory*Evil.example']],
+  // An example of BIP-173. IsBtcAddress of class-validator 0.15.1 refuses script addresses and capitals.
+  [
+    'bc1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qccfmv3',
+    ['BC1QRP33G0Q5C5TXSP9ARYSRX4K6ZDKFS4NCE4XJ0GDCCCEFVPYSXF3QCCFMV3'],
+  ],
+  // Capitals, and the letter case of another chain (EIP-1191). isAddress of viem 2.57.20 refuses both.
+  [
+    '0x1234567890abcdef1234567890abcdef12345678',
+    ['0X1234567890ABCDEF1234567890ABCDEF12345678', '0x1234567890AbcdEF1234567890aBcdef12345678'],
+  ],
+  // 32 bytes in hexadecimal. validateAddress of @polkadot/util-crypto 14.0.3 takes them for a Polkadot address.
+  [`0x${'12'.repeat(32)}`, []],
+  // The kinds of an address, on the main and the test network. @ton/core 0.63.1 writes all of them as EQ….
+  [
+    '0:ed1691307050047117b998b561d8de82d31fbf84910ced6eb5fc92e7485ef8a7',
+    [
+      'EQDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74p4q2',
+      'UQDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74p9dz',
+      'kQDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74pzE8',
+      '0QDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74p2z5',
+    ],
+  ],
   [`0:${'ab'.repeat(32)}`, [`ton://transfer/0:${'ab'.repeat(32)}?amount=1`]],
 ];
 

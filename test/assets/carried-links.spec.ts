@@ -71,7 +71,10 @@ describe('A link that carries another link', () => {
     'has no host if the carried link has none: %s',
     (target) => {
       const content = `https://www.google.com/url?q=${target}`;
-      expect(parseContent(content).parsed).toMatchObject({ keys: [`URL:${content}`], isUncertain: true });
+      expect(parseContent(content).parsed).toMatchObject({
+        keys: [`URL:${content}`, `PAGE:${content}`],
+        isUncertain: true,
+      });
       expect(wrappingHostsOf(content)).toEqual(['www.google.com']);
     },
   );
@@ -82,7 +85,7 @@ describe('A link that carries another link', () => {
     ['https://metamask.app.link/dapp/a^b.c', 'metamask.app.link'],
   ])('has no host if the carried link is ambiguous: %s', (content, wrappingLink) => {
     const { parsed } = parseContent(content);
-    expect(parsed).toMatchObject({ type: 'URL', keys: [`URL:${content}`], host: undefined });
+    expect(parsed).toMatchObject({ type: 'URL', keys: [`URL:${content}`, `PAGE:${content}`], host: undefined });
     expect(wrappingHostsOf(content)).toContain(wrappingLink);
     expect(assetKey({ type: 'URL', content })).toBe(`URL:${content}`);
   });

@@ -22,7 +22,62 @@ const CID = 'bafybeie5nqv6kd3qnfjupgvz34woh3oksc3iau6abmyajn7qvtf47pxkue';
 const CID_0 = 'QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWKTi1E';
 const TON = '0:ed1691307050047117b998b561d8de82d31fbf84910ced6eb5fc92e7485ef8a7';
 
+const BECH32 = 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq';
+/** A code of a merchant for PIX. @param account its fields after the name of the system */
+const merchant = (account: string): string => {
+  const template = `0014br.gov.bcb.pix${account}`;
+  return `00020101021226${template.length}${template}5204000053039865802BR5913Fulano de Tal6008BRASILIA62070503***63041D3D`;
+};
+
 const CASES: Record<string, readonly (readonly [content: string, reading: string])[]> = {
+  'what a browser wraps': [
+    ['blob:https://evil.example/uuid', 'URL evil.example'],
+    ['view-source:https://evil.example', 'URL evil.example'],
+    ['view-source:evil.example/a', 'URL evil.example'],
+    ['View-Source:view-source:http://evil.example', 'URL evil.example'],
+    ['filesystem:https://evil.example/temporary/x', 'URL evil.example'],
+    ['about:reader?url=https%3A%2F%2Fevil.example%2Fa', 'URL evil.example'],
+    ['about:neterror?e=x&u=https%3A//evil.example/', 'URL evil.example'],
+    ['chrome-distiller://a_1/?title=x&url=https%3A%2F%2Fevil.example', 'URL evil.example'],
+    ['chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/https://evil.example/a.pdf', 'URL evil.example'],
+    ['read://https_evil.example/?url=https%3A%2F%2Fevil.example%2Fa', 'URL evil.example'],
+    ['read://https_evil.example', 'URL evil.example'],
+  ],
+  'mailboxes behind a scheme': [
+    ['lightning:pay@box.example', 'EMAIL pay@box.example'],
+    ['LIGHTNING://Pay@Box.example?amount=1', 'EMAIL pay@box.example'],
+    ['₿pay@box.example', 'EMAIL pay@box.example'],
+    ['xmpp:pay@box.example?message', 'EMAIL pay@box.example'],
+    ['sip:pay@box.example;transport=tcp', 'EMAIL pay@box.example'],
+  ],
+  'accounts as people copy them': [
+    ['bc1q ar0s rrr7 xfkv y5l6 43ly dnw9 re59 gtzz wf5m dq', `ADDRESS ${BECH32}`],
+    [`bitcoin: ${BECH32}`, `ADDRESS ${BECH32}`],
+    ['0xabcdefabcdef0123456789\u00a0abcdefabcdef012345', `ADDRESS ${EVM}`],
+    [`Please send 0.1 BTC to ${BECH32} today.`, `ADDRESS ${BECH32}`],
+    [`The address ("${EVM}").`, `ADDRESS ${EVM}`],
+    [`${EVM} 1234567890`, `ADDRESS ${EVM}`],
+    ['bc1q ar0s rrr7 xfkv y5l6 43ly dnw9 re59 gtzz wf5m dp', 'parse-error'],
+  ],
+  "merchants' codes": [
+    [merchant('2538pix.evil.example/qr/v2/9d36b84f-c70b-478'), 'URL pix.evil.example'],
+    [merchant('0117evil@evil.example'), 'EMAIL evil@evil.example'],
+    [merchant('0136123e4567-e12b-12d1-a456-426655440000'), 'parse-error'],
+  ],
+  "copied from a mail's source": [
+    ['https://www.google.com/url?q=3Dhttps%3A%2F%2Fevil.example%2F&amp;sa=3DD', 'URL evil.example'],
+    ['https://evil=\r\n.example/path', 'URL evil.example'],
+    ['https://www.google.com/url?sa=3DD&q=3Dhtt=\nps://evil.example', 'URL evil.example'],
+    ['<a href=3D"https://evil.example/">x</a>', 'URL evil.example'],
+    ['https://www.youtube.com/watch?v=3Dabcdefgh1', 'PAGE youtube.com/watch?v=3Dabcdefgh1'],
+    ['https://www.google.com/url?q=\nhttps://evil.example', 'URL evil.example'],
+  ],
+  'links of apps without a host': [
+    ['spotify://track/4uLU6hMCjMI75M1A2tKUQC', 'parse-error'],
+    ['otpauth://totp/Acme:a?secret=AB&issuer=Acme', 'parse-error'],
+    ['intent://scan/#Intent;scheme=https;host=evil.example;package=x;end', 'URL evil.example'],
+    ['intent:#Intent;host=evil.example;path=/a;end', 'URL evil.example'],
+  ],
   'hosts and URLs': [
     ['evil.example', 'URL evil.example'],
     ['EVIL.example', 'URL evil.example'],
@@ -197,8 +252,10 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     ['javascript:alert(1)', 'internal-scheme'],
     ['JavaScript:alert(1)', 'internal-scheme'],
     ['vbscript:x', 'internal-scheme'],
-    ['blob:https://evil.example/uuid', 'internal-scheme'],
-    ['view-source:https://evil.example', 'internal-scheme'],
+    ['blob:null/uuid', 'internal-scheme'],
+    ['view-source:about:config', 'internal-scheme'],
+    ['view-source:file:///etc/passwd', 'internal-scheme'],
+    ['blob:https://localhost/uuid', 'internal-scheme'],
     ['devtools://devtools', 'internal-scheme'],
     ['localhost', 'internal-scheme'],
     ['LOCALHOST:3000/x', 'internal-scheme'],

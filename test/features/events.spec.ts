@@ -83,6 +83,15 @@ describe('POST /v2/events', () => {
     expect(String((await app.call('/metrics')).body)).toContain('threat_protection_ingest_pages_without_query_total 1');
   });
 
+  it('accepts a page whose link holds a link that is not read, and warns that it concerns exactly this link', async () => {
+    const content = 'https://gateway.unlisted.example/v4?u=https%3A%2F%2Fevil.example';
+    const event = threat('link-in-link', { asset: { type: 'PAGE', content } });
+    expect((await sendBatch([event])).body).toMatchObject({
+      accepted: 1,
+      warnings: [{ index: 0, issues: [{ message: expect.stringContaining('concerns exactly this link') }] }],
+    });
+  });
+
   it('has stored an event in the log when it responds', async () => {
     const event = threat('one');
     expect(await send(JSON.stringify(event), { type: STRUCTURED })).toEqual({

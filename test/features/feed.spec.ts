@@ -83,7 +83,7 @@ describe('The feed', () => {
     expect(subjects(await feed(first!.id))).toEqual(['good-2', 'good-3', 'poison']);
     const [retried] = (await feed(third!.id)).body;
     expect((await feed(retried.id)).body).toEqual([]);
-    await rebuild(app, [records]);
+    await rebuild({ pool: app.pool, log: app.log }, [records]);
     expect(subjects(await feed(second!.id))).toEqual(['good-3', 'poison']);
     expect((await feed(retried.id)).body).toEqual([]);
   });

@@ -94,6 +94,8 @@ class World {
   states: ReadonlyMap<string, { readonly position: number; readonly eventId: string }> = new Map();
   /** The events by position, also those that an event store has forgotten. */
   readonly events = new Map<number, string>();
+  /** The positions of redactions. */
+  private readonly redactions = new Set<number>();
   private read = -1n;
   ids!: FeedIds;
   app!: TestApp;
@@ -171,9 +173,16 @@ class World {
     for (;;) {
       const page = await this.app.log.readAll(this.read, 3_000);
       if (page.length === 0) return;
-      for (const { position, id } of page) this.events.set(Number(position), id);
+      for (const { position, id, type } of page) {
+        this.events.set(Number(position), id);
+        if (type === 'ContentRedacted') this.redactions.add(Number(position));
+      }
       this.read = page.at(-1)!.position;
     }
+  }
+
+  isRedaction(position: number): boolean {
+    return this.redactions.has(position);
   }
 
   async feed(organization: string, lastEventId?: string, limit = 1_000): Promise<Element[]> {
@@ -268,7 +277,7 @@ class Reader {
     expect([place.position, place.event]).toEqual([place.position, event && eventMark(event)]);
     // Version 2.1 named the event of the state at the position of its redaction.
     const state = world.states.get(`${organization} ${element.type.split('.').at(-1)} ${element.subject}`);
-    if (state !== undefined && state.position === place.position)
+    if (state !== undefined && state.position === place.position && world.isRedaction(place.position))
       this.received.push({ id: world.ids.write([{ ...place, event: eventMark(state.eventId) }])[0]!, copy });
   }
 

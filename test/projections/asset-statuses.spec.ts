@@ -127,7 +127,7 @@ describe('The projection of asset statuses', () => {
     expect(rows).toEqual([{ position: 1 }, { position: 1 }]);
   });
 
-  it('does not move the position of an asset back when a retry applies an older event', async () => {
+  it('moves the position of an asset to that of the retry of an older event', async () => {
     const events = [
       entry('a', 'evil.example', 'BLOCKED', '2026-01-02T00:00:00Z'),
       entry('b', 'evil.example', 'ALLOWED', '2026-01-01T00:00:00Z'),
@@ -144,7 +144,7 @@ describe('The projection of asset statuses', () => {
     const [parked] = await listParked(database.pool);
     expect(await retryAndProject({ pool: database.pool, log }, assetStatuses, parked!)).toBeUndefined();
     const { rows } = await database.pool.query('select status, position from read.asset_statuses');
-    expect(rows).toEqual([{ status: 'BLOCKED', position: 1 }]);
+    expect(rows).toEqual([{ status: 'BLOCKED', position: Number(await log.head()) }]);
     expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
   });
 

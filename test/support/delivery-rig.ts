@@ -67,6 +67,8 @@ interface RunningDeliveries {
   readonly warnings: readonly string[];
   /** The reports of deliveries that could not be signed. */
   readonly unsigned: readonly string[];
+  /** The reports of deliveries that the operator's proxy kept from being sent. */
+  readonly unsent: readonly string[];
 }
 
 /** An active webhook of acme that starts at the beginning of the feed. */
@@ -197,6 +199,7 @@ export class Rig {
     const [stop, giveUp] = [new AbortController(), new AbortController()];
     const warnings: string[] = [];
     const unsigned: string[] = [];
+    const unsent: string[] = [];
     let polls = 0;
     const logId = await log.id();
     const writer = new ProgressWriter(pool, (await lease.acquire(stop.signal))!);
@@ -226,6 +229,7 @@ export class Rig {
       onLeaseLost: () => stop.abort(),
       warn: (sentence) => warnings.push(sentence),
       signing: { failed: (error) => void unsigned.push((error as Error).message) },
+      proxy: { failed: (error) => void unsent.push((error as Error).message) },
       onPoll: () => void (polls += 1),
     }).run();
     const held = lease.hold(() => stop.abort(), stop.signal);
@@ -240,6 +244,6 @@ export class Rig {
       for (const each of pools) await each.end();
     };
     this.endings.push(end);
-    return { stop: end, ended: running, polls: () => polls, warnings, unsigned };
+    return { stop: end, ended: running, polls: () => polls, warnings, unsigned, unsent };
   }
 }

@@ -22,7 +22,7 @@ const BUILT = [
 
 const USER = `
 import { openDatabase } from './src/postgres/embedded/embedded-postgres.js';
-const database = await openDatabase({ dataDir: process.argv[2] }, () => {});
+const database = await openDatabase({ dataDir: process.argv[2] }, console.error);
 console.log(database.url);
 for await (const words of process.stdin) if (String(words).includes('fail')) throw new Error('This process fails');
 await database.release();
@@ -32,6 +32,8 @@ await database.release();
 export interface User {
   readonly url: string;
   readonly process: ChildProcess;
+  /** Returns what the process has logged so far. */
+  log(): string;
   /** Ends the process gracefully. */
   leave(): Promise<void>;
   /** Ends the process by an uncaught error. */
@@ -80,6 +82,7 @@ export const install = (folder: string, { copied = false } = {}): Installation =
         return {
           url,
           process: child,
+          log: () => output,
           leave: async () => {
             child.stdin.end();
             await ended;

@@ -1,6 +1,15 @@
 import { isIP } from 'node:net';
 import { CooperativeYield } from '../../flow/time.js';
-import { ANY_QUERY, BLOCKED, HostTableBuilder, type Rank, SUBDOMAINS_SHIFT, withRank } from './host-table.js';
+import {
+  ALLOWED,
+  ANY_QUERY,
+  BLOCKED,
+  EXACTLY,
+  HostTableBuilder,
+  type Rank,
+  SUBDOMAINS_SHIFT,
+  withRank,
+} from './host-table.js';
 import { readGuardedHost } from './guards.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { type EntryKinds, isPageKey, prefixOf, readEntry, type RejectedEntries, type Rejection } from './list-entry.js';
@@ -18,6 +27,20 @@ export class InvalidList extends Error {}
 const MAX_EXAMPLES = 10;
 const MAX_EXAMPLE_LENGTH = 120;
 
+/** An exemption of the hosts whose names a pattern matches. */
+export interface Exemption {
+  /** The pattern as the list spells it. */
+  readonly pattern: string;
+  /** What the names end in. */
+  readonly end: string;
+  readonly form: RegExp;
+  readonly flags: number;
+}
+/** Maximum number of exemptions with a pattern, because each of them is compared with each host. */
+const MAX_EXEMPTIONS = 1_000;
+/** A name with one or two `*`. */
+const PATTERN = /^[a-z0-9._-]*\*[a-z0-9._-]*(?:\*[a-z0-9._-]*)?$/;
+
 /** Collects the entries of a list, and counts rejected entries by reason. */
 export class Collector {
   readonly builder: HostTableBuilder;
@@ -26,6 +49,9 @@ export class Collector {
   readonly cooperativeYield = new CooperativeYield();
   /** Number of entries for a page, a profile or IPFS content. */
   pages = 0;
+  /** Number of rules for exactly one host. */
+  exact = 0;
+  readonly exemptions: Exemption[] = [];
   /** The lengths of the prefixes of ranges of addresses. */
   readonly prefixes = new Set<number>();
   private readonly rejections = new Map<Rejection, { count: number; readonly examples: string[] }>();
@@ -41,8 +67,8 @@ export class Collector {
   }
 
   /** Adds an entry. @returns the reason if the entry is rejected */
-  take(entry: unknown, flags: number, kinds = this.kinds, rank: Rank = 0): Rejection | undefined {
-    if (typeof entry !== 'string') return this.reject('unreadable', entry === null ? 'null' : typeof entry);
+  take(entry: unknown, flags: number, kinds = this.kinds, rank: Rank = 0, isExact = false): Rejection | undefined {
+    if (typeof entry !== 'string') return this.reject('unreadable', JSON.stringify(entry) ?? typeof entry);
     const text = entry.trim();
     const parsed = this.isGuard ? readGuardedHost(text, this.suffixes) : readEntry(text, this.suffixes, kinds);
     if (typeof parsed === 'string') return this.reject(parsed, text);
@@ -50,12 +76,27 @@ export class Collector {
     const prefix = prefixOf(parsed.key);
     if (prefix !== undefined) this.prefixes.add(prefix);
     if (this.isGuard) this.addAbove(parsed.key);
+    if (isExact) this.exact += 1;
     this.builder.add(
-      parsed.key,
+      isExact ? EXACTLY + parsed.key : parsed.key,
       withRank(parsed.subdomainsOnly ? flags << SUBDOMAINS_SHIFT : flags, rank) |
         (parsed.anyQuery === true ? ANY_QUERY : 0),
       this.isGuard ? parsed.key : text,
     );
+    return undefined;
+  }
+
+  /** Adds an exemption of the hosts whose names a pattern with `*` matches. @returns the reason if it is rejected */
+  exempt(pattern: string, rank: Rank, isExact: boolean): Rejection | undefined {
+    const name = pattern.toLowerCase().replace(/\*+/g, '*');
+    const end = name.slice(name.lastIndexOf('*') + 1);
+    const parent = readEntry(end.slice(end.indexOf('.') + 1), this.suffixes, this.kinds);
+    if (typeof parent === 'string') return this.reject(parent, pattern);
+    if (!PATTERN.test(name)) return this.reject('unreadable', pattern);
+    if (this.exemptions.length === MAX_EXEMPTIONS) return this.reject('unsupported', pattern);
+    const form = name.replaceAll('.', String.raw`\.`).replaceAll('*', '.*');
+    const flags = withRank(ALLOWED, rank);
+    this.exemptions.push({ pattern, end, form: new RegExp(`${isExact ? '^' : String.raw`(?:^|\.)`}${form}$`), flags });
     return undefined;
   }
 

@@ -2,8 +2,8 @@ import type { Rank } from './host-table.js';
 
 /**
  * What a line of a dialect does with the hosts in its group `names`. A line that has the group `to` blocks them if the
- * address there blocks in a `hosts` list, and redirects them otherwise. A line that cancels removes the lines of a lower
- * rank about the same hosts. The first group `zone` of a document is what absolute names end in.
+ * address there blocks in a `hosts` list, and redirects them otherwise. One that has the group `exactly` concerns no host
+ * below. A line that cancels removes the lines of a lower rank about the same hosts. The first group `zone` of a document is what absolute names end in.
  */
 type Action = 'block' | 'allow' | 'cancel' | 'unsupported' | 'ignore';
 
@@ -19,12 +19,22 @@ const WHOLE = 'important|all|document|doc|popup';
 const EXEMPTING = 'important|all|document|doc';
 /** The options of the rules that a rule with `badfilter` cancels. */
 const CANCELLING = 'all|document|doc|popup|badfilter';
-/** A rule about a host with any of the given options, and with one of them in particular. */
+/**
+ * A rule about a host with any of the given options, and with one of them in particular. A single `|` at the start, with
+ * a mark at the end, stands for exactly the host.
+ */
 const rule = (start: '' | '@@', options: string, one?: string): RegExp => {
-  const names = `[^\\s/^$|~${start === '' && one === undefined ? '' : '*'}]+`;
   const list = `\\$(?=[a-z,]*${one ?? ''})(?:${options})(?:,(?:${options}))*`;
-  return new RegExp(`^${start}\\|\\|(?<names>${names})\\^?\\|?${one === undefined ? `(?:${list})?` : list}$`);
+  const mark = `(?:\\|\\||(?<exactly>\\|)(?=[^$]*[\\^|](?:\\$|$)))`;
+  return new RegExp(`^${start}${mark}(?<names>[^\\s/^$|~]+)\\^?\\|?${one === undefined ? `(?:${list})?` : list}$`);
 };
+
+/** The class and the time to live of a record, as master files have them (RFC 1035, 5.1). */
+const RECORD = String.raw`\s+(?:(?:(?:\d+[smhdw])+|\d+|IN)\s+){0,2}`;
+const named = (type: string): RegExp => new RegExp(String.raw`^(?<names>\S+)${RECORD}${type}$`, 'i');
+/** A setting of dnsmasq for names. @param to what follows the names */
+const setting = (names: string, to: string): RegExp =>
+  new RegExp(String.raw`^(?:${names})\s*=\s*\/(?<names>[^\s=]+)\/${to}$`);
 
 /** The dialects in which filter lists are published, besides `hosts` files. */
 export const DIALECTS = {
@@ -48,11 +58,11 @@ export const DIALECTS = {
   dnsmasq: {
     what: 'settings of dnsmasq',
     lines: [
-      [/^(?:server|rev-server)=\/(?<names>[^\s=]+)\/#$/, 'allow'],
-      [/^(?:local|server)=\/(?<names>[^\s=]+)\/$/, 'block'],
-      [/^address=\/(?<names>[^\s=]+)\/#?$/, 'block'],
-      [/^(?:address|server)=\/(?<names>[^\s=]+)\/(?<to>[^\s/]+)$/, 'block'],
-      [/^(?:ipset|nftset|address|server|local|rev-server|cname|host-record)=/, 'unsupported'],
+      [setting('server|rev-server', '#'), 'allow'],
+      [setting('local|server', ''), 'block'],
+      [setting('address', '#?'), 'block'],
+      [setting('address|server', String.raw`(?<to>[^\s/]+)`), 'block'],
+      [/^(?:ipset|nftset|address|server|local|rev-server|cname|host-record)\s*=/, 'unsupported'],
     ],
   },
   unbound: {
@@ -66,7 +76,7 @@ export const DIALECTS = {
       // What such a zone has no data for is resolved as usual.
       [/^local-zone:\s*"?(?<names>[^\s"]+)"?\s+"?(?:transparent|typetransparent|nodefault)"?$/, 'allow'],
       [
-        /^local-data:\s*["']?(?<names>[^\s"']+)\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}(?:A|AAAA)\s+(?<to>[^\s"']+)["']?$/i,
+        new RegExp(String.raw`^local-data:\s*["']?(?<names>[^\s"']+)${RECORD}(?:A|AAAA)\s+(?<to>[^\s"']+)["']?$`, 'i'),
         'block',
         1,
       ],
@@ -80,21 +90,25 @@ export const DIALECTS = {
     what: 'records of a response policy zone',
     lines: [
       [/^\$ORIGIN\s+(?<zone>\S+)\.$/i, 'ignore'],
-      [/^(?<zone>\S+)\.\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}SOA\s/i, 'ignore'],
+      [new RegExp(String.raw`^(?<zone>\S+)\.${RECORD}SOA\s`, 'i'), 'ignore'],
       [/^\$(?:TTL|ORIGIN)\b/i, 'ignore'],
+      [/^\$(?:INCLUDE|GENERATE)\b/i, 'unsupported'],
       [/(?:^|\s)(?:SOA|NS)\s/i, 'ignore'],
-      [/^[\d\s()]+$/, 'ignore'],
+      // Numbers and times of a record that is not closed.
+      [/^[\d\s()smhdw]+$/i, 'ignore'],
       [/\.rpz-(?:ip|nsip|nsdname|client-ip)[.\s]/i, 'unsupported'],
-      [/^(?<names>\S+)\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}CNAME\s+rpz-passthru\.$/i, 'allow'],
-      [/^(?<names>\S+)\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}CNAME\s+(?:\.|\*\.|rpz-drop\.)$/i, 'block'],
-      [/^(?<names>\S+)\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}(?:A|AAAA)\s+(?<to>\S+)$/i, 'block'],
-      [/^(?<names>\S+)\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}(?:CNAME)\s+(?<to>\S+)$/i, 'block'],
-      [/^\S+\s+(?:(?:\d+[smhdw]?|IN)\s+){0,2}(?:TXT|MX|SRV|PTR)\s/i, 'unsupported'],
+      [named(String.raw`CNAME\s+rpz-passthru\.`), 'allow'],
+      [named(String.raw`CNAME\s+(?:\.|\*\.|rpz-drop\.)`), 'block'],
+      [named(String.raw`(?:A|AAAA|CNAME)\s+(?<to>\S+)`), 'block'],
+      [new RegExp(String.raw`^\S+${RECORD}(?:TXT|MX|SRV|PTR)\s`, 'i'), 'unsupported'],
     ],
   },
 } as const satisfies Record<string, Dialect>;
 
 export type DialectName = keyof typeof DIALECTS;
+
+/** Dialects whose lines continue in the next one until each `(` outside quotes is closed. */
+export const WITH_PARENTHESES: ReadonlySet<string> = new Set<DialectName>(['rpz']);
 
 /** Where a comment begins in each dialect. */
 export const COMMENTS: Readonly<Record<DialectName, RegExp>> = {

@@ -1,6 +1,7 @@
 import { CooperativeYield } from '../../flow/time.js';
 import {
   ANY_QUERY,
+  EXACTLY,
   BLOCKED,
   flagsForHost,
   flagsForSubdomains,
@@ -133,14 +134,16 @@ export class Guards implements GuardedHosts {
     for (const [texts, start, end] of list.entries()) {
       read += 1;
       if (read % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
-      if ((texts[start - 1]! & ANY_QUERY) === 0) continue;
+      const isExact = texts[start] === EXACTLY.charCodeAt(0);
+      if (!isExact && (texts[start - 1]! & ANY_QUERY) === 0) continue;
       const key = Buffer.from(texts.buffer, texts.byteOffset + start, end - start).toString('latin1');
-      const host = key.slice(key.indexOf(':') + 1, key.indexOf('/'));
+      const host = isExact ? key.slice(EXACTLY.length) : key.slice(key.indexOf(':') + 1, key.indexOf('/'));
       hashes.read(host, true);
-      const guard = this.find(host, hashes, suffixes.boundaryOf(host).suffix.length + 1);
+      const guard = this.find(host, hashes, isExact ? host.length : suffixes.boundaryOf(host).suffix.length + 1);
       const hash = hashOfText(key);
       const flags = list.find(key, 0, hash);
-      const isOverruled = guard !== undefined && (flags & ANY_QUERY) !== 0 && flagsForSubdomains(flags) === BLOCKED;
+      const isOverruled =
+        guard !== undefined && (isExact || (flags & ANY_QUERY) !== 0) && flagsForSubdomains(flags) === BLOCKED;
       if (!isOverruled || found.has(key)) continue;
       found.add(key);
       if (examples.length < MAX_EXAMPLES) examples.push({ entry: list.originalSpelling(key, 0, hash), guard });

@@ -66,6 +66,8 @@ export class SuffixHashes {
   readonly hashes = new Uint32Array(MAX_LABELS);
   /** The flags of each suffix in the list that is being searched. The search of the next list overwrites the flags. */
   readonly flags = new Uint8Array(MAX_LABELS);
+  /** The rule that decides about the text itself, if it is no entry for the text and what is below it. */
+  rule: string | undefined;
 
   read(text: string, withParents: boolean): void {
     let hash = SEED;
@@ -113,6 +115,15 @@ const RANKS = 3 << RANK_SHIFT;
 export const withRank = (flags: number, rank: Rank): number => flags | (rank << RANK_SHIFT);
 /** Whether the flags have the rank that also precedes all lower ranks of the hosts below. */
 export const isOfTopRank = (flags: number): boolean => flags >> RANK_SHIFT === 2;
+
+/** Before the host of a rule that concerns exactly this host, and none below. */
+export const EXACTLY = '|';
+
+/** The flags of two entries for the same text: those of the higher rank, or of both. */
+export const ofHigherRank = (one: number, other: number): number => {
+  const rank = (one & RANKS) - (other & RANKS);
+  return rank === 0 ? one | other : rank > 0 ? one : other;
+};
 
 /** The flags that apply to exactly the host of an entry. */
 export const flagsForHost = (flags: number): number => flags & BOTH;

@@ -120,6 +120,8 @@ export const readObjectOfLists = async (
   sections: Readonly<Record<string, number>>,
   oneOf: readonly string[],
   onOther: OnValue = () => undefined,
+  /** Other arrays that `onOther` reads. */
+  read: readonly string[] = [],
   /** The kinds of assets that ALLOWED entries may name. Default: the kinds that all other entries may name. */
   allowed?: EntryKinds,
 ): Promise<void> => {
@@ -127,6 +129,8 @@ export const readObjectOfLists = async (
   await parseJson(body, '{', collector, (value, path, parent) => {
     const [name] = path as [string];
     const flags = Object.hasOwn(sections, name) ? sections[name] : undefined;
+    if (flags === undefined && path.length === 1 && Array.isArray(value) && !read.includes(name))
+      return void collector.reject('unsupported', `"${name}" with ${value.length} entries`);
     if (flags === undefined) return onOther(value, path, parent);
     if (path.length === 1) {
       if (!Array.isArray(value)) throw new InvalidList(`"${name}" must be an array`);
@@ -143,7 +147,13 @@ export const readMetamask = async (body: Body, collector: Collector): Promise<Fu
   let tolerance = DEFAULT_TOLERANCE;
   // MetaMask compares allowed entries with hosts only.
   const hostsOnly = { pages: false, accounts: false };
-  const sections = { blacklist: BLOCKED, blocklist: BLOCKED, whitelist: ALLOWED, allowlist: ALLOWED };
+  const sections = {
+    blacklist: BLOCKED,
+    blocklist: BLOCKED,
+    blocklistPaths: BLOCKED,
+    whitelist: ALLOWED,
+    allowlist: ALLOWED,
+  };
   const onOther: OnValue = (value, path, parent) => {
     if (path[0] === 'tolerance' && path.length === 1) {
       if (typeof value !== 'number' || !(value >= 0 && value <= MAX_TOLERANCE))
@@ -159,6 +169,6 @@ export const readMetamask = async (body: Body, collector: Collector): Promise<Fu
     else if (hosts.push(location.host) > MAX_FUZZY)
       throw new InvalidList(`"fuzzylist" has more than ${MAX_FUZZY} hosts`);
   };
-  await readObjectOfLists(body, collector, sections, ['blacklist', 'blocklist'], onOther, hostsOnly);
+  await readObjectOfLists(body, collector, sections, ['blacklist', 'blocklist'], onOther, ['fuzzylist'], hostsOnly);
   return hosts.length > 0 && tolerance > 0 ? new FuzzyList(hosts, tolerance) : undefined;
 };

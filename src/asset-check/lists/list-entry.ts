@@ -1,5 +1,6 @@
 import { readAccount } from '../../assets/accounts/payment.js';
 import { rangeOf, isInternalHost } from '../../assets/ip-address.js';
+import { HELD_LINK, holdsUnreadLink } from '../../assets/carriers/carried-link.js';
 import { isNamedWithoutQuery } from '../../assets/asset-key.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
 import { isDnsName, type Location, parseLocation } from '../../assets/location.js';
@@ -158,7 +159,9 @@ const readHost = (
   }
   // Formats without pages name hosts, whatever follows them.
   if (!kinds.pages)
-    return /^[/\\]*[?#]/.test(rest) && !isPublishingHost(host) ? ofKey(host, subdomainsOnly) : 'unsupported';
+    return /^[/\\]*[?#]/.test(rest) && !isPublishingHost(host) && !HELD_LINK.test(rest)
+      ? ofKey(host, subdomainsOnly)
+      : 'unsupported';
   return readPage(text, location, subdomainsOnly);
 };
 
@@ -170,7 +173,10 @@ const readPage = (text: string, location: Location, subdomainsOnly: boolean): En
   const { parsed } = parseContent(text);
   // As a literal, a wildcard would match no page. Some links that carry another link are encoded with asterisks.
   if (parsed?.opened === undefined && WILDCARD.test(location.rest)) return 'unreadable';
-  if (parsed === undefined || parsed.isUncertain === true) return 'unsupported';
+  if (parsed === undefined) return 'unsupported';
+  // On a host where people publish, an entry names its page, whatever links the page is given.
+  const isNamed = parsed.isSharedHost && parsed.blockingKeys?.length === 0 && holdsUnreadLink(location);
+  if (parsed.isUncertain === true && !isNamed) return 'unsupported';
   // What a page of a log-in opens afterwards is not what the entry names.
   if ((parsed.alternatives ?? []).length > 0 && parsed.opened !== text) return 'unsupported';
   const key = parsed.keys.findLast((candidate) => !candidate.startsWith('URL:'));

@@ -5,6 +5,7 @@ import type { ParsedContent } from '../../assets/asset.js';
 import { Backoff, pause } from '../../flow/time.js';
 import type { SourceResult } from '../verdict.js';
 import { type Body, InvalidList } from './collector.js';
+import { EXACTLY } from './host-table.js';
 import { FirstSeen, type Seen } from './first-seen.js';
 import { fetchList, type FetchedList, tooLarge } from './fetch-list.js';
 import { Guards } from './guards.js';
@@ -111,7 +112,11 @@ export class ListSource {
    */
   async seenSince(match: string | undefined): Promise<Seen | undefined> {
     const entry = match === undefined ? undefined : readEntry(match, this.suffixes, kindsOf(this.settings.format));
-    return this.seen.find(typeof entry === 'object' ? entry.key : undefined).catch(() => undefined);
+    const key = typeof entry === 'object' ? entry.key : undefined;
+    const find = (one?: string): Promise<Seen | undefined> => this.seen.find(one).catch(() => undefined);
+    const seen = await find(key);
+    // The rule may be one for exactly the host.
+    return key === undefined || seen === undefined || seen.since !== undefined ? seen : find(EXACTLY + key);
   }
 
   /** Loads the copy on disk if it has the origin of the settings: format, verdict, and URL or path. */

@@ -5,9 +5,11 @@ import { Guards } from './guards.js';
 import {
   ALLOWED,
   BLOCKED,
+  EXACTLY,
   flagsForSubdomains,
   flagsForHost,
   isOfTopRank,
+  ofHigherRank,
   SUBDOMAINS_SHIFT,
   hashOfText,
   statusOf,
@@ -93,22 +95,45 @@ const inherited = (result: SourceResult, host: string, suffixes: HostingSuffixes
  * Looks up the host and each parent domain, and stores the flags that apply to the host in `hashes.flags`.
  * @returns 0 if neither the host nor a parent domain is listed, which is the common case
  */
-const lookUpSuffixes = (
-  host: string,
-  { table }: ListContent,
-  { count, starts, hashes, flags: found }: SuffixHashes,
-): number => {
+const lookUpSuffixes = (host: string, content: ListContent, suffixes: SuffixHashes): number => {
+  const { count, starts, hashes, flags: found } = suffixes;
   let allFlags = 0;
   let kept = ALLOWED | BLOCKED;
   for (let index = 0; index < count; index += 1) {
-    const flags = table.find(host, starts[index]!, hashes[index]!);
+    const isHost = index === count - 1;
+    const listed = content.table.find(host, starts[index]!, hashes[index]!);
+    const flags = isHost ? withRules(listed, host, content, suffixes) : listed;
     const isTop = isOfTopRank(flags);
-    found[index] = (index === count - 1 ? flagsForHost(flags) : flagsForSubdomains(flags)) & (isTop ? -1 : kept);
+    found[index] = (isHost ? flagsForHost(flags) : flagsForSubdomains(flags)) & (isTop ? -1 : kept);
     // What blocks in the top rank precedes what allows the hosts below.
     if (isTop && found[index] === BLOCKED) kept = BLOCKED;
     allFlags |= found[index]!;
   }
   return allFlags;
+};
+
+/** Adds the rules that concern exactly the host to its flags, and stores the rule that decides in `hashes.rule`. */
+const withRules = (
+  listed: number,
+  host: string,
+  { table, exact, exemptions }: ListContent,
+  hashes: SuffixHashes,
+): number => {
+  hashes.rule = undefined;
+  let flags = listed;
+  const add = (others: number, rule: string): void => {
+    flags = ofHigherRank(flags, others);
+    if (others !== 0 && (flags & others) === others && statusOf(flags) === statusOf(others)) hashes.rule = rule;
+  };
+  if (exact > 0) {
+    const key = EXACTLY + host;
+    const hash = hashOfText(key);
+    const others = table.find(key, 0, hash);
+    if (others !== 0) add(others, table.originalSpelling(key, 0, hash));
+  }
+  for (const { pattern, end, form, flags: others } of exemptions)
+    if (host.endsWith(end) && form.test(host)) add(others, pattern);
+  return flags;
 };
 
 const resultOfUnlistedHost = (
@@ -146,8 +171,11 @@ const matchRange = (
   return undefined;
 };
 
-const spellingOf = (host: string, index: number, { table }: ListContent, { starts, hashes }: SuffixHashes): string =>
-  table.originalSpelling(host, starts[index]!, hashes[index]!);
+const spellingOf = (host: string, index: number, { table }: ListContent, suffixes: SuffixHashes): string => {
+  const { count, starts, hashes, rule } = suffixes;
+  if (index === count - 1 && rule !== undefined) return rule;
+  return table.originalSpelling(host, starts[index]!, hashes[index]!);
+};
 
 /**
  * Returns the result of a page or profile on a listed shared host. An entry for a shared host does not apply to the

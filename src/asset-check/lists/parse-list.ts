@@ -1,9 +1,17 @@
 import { isIP } from 'node:net';
-import { type Body, Collector, InvalidList } from './collector.js';
+import { type Body, Collector, type Exemption, InvalidList } from './collector.js';
 import { ALLOWED, BLOCKED, type HostTable } from './host-table.js';
 import { type EntryKinds, describeRejected, type RejectedEntries } from './list-entry.js';
 import { type FuzzyList, readArray, readMetamask, readObjectOfLists } from './json-list.js';
-import { COMMENTS, dialectOf, type DialectName, type Dialect, DIALECT_NAMES, DIALECTS } from './dialects.js';
+import {
+  COMMENTS,
+  dialectOf,
+  type DialectName,
+  type Dialect,
+  DIALECT_NAMES,
+  DIALECTS,
+  WITH_PARENTHESES,
+} from './dialects.js';
 import { canonicalAddress } from '../../assets/ip-address.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 
@@ -26,8 +34,17 @@ const HOSTS_COMMENT = /[#!]/;
 const MIN_TABLE_LINES = 4;
 const SEPARATORS = [',', ';', '|'] as const;
 
+/** A record in more lines is read line by line. */
+const MAX_RECORD_LINES = 16;
+const QUOTED = /"[^"]*"/g;
+/** Whether every parenthesis is closed. */
+const isClosed = (text: string): boolean => {
+  const signs = text.replace(QUOTED, '');
+  return signs.split('(').length <= signs.split(')').length;
+};
+
 /**
- * Calls `onEntry` with the text of each line, without comment and surrounding white space. Empty lines are skipped.
+ * Calls `onEntry` with the text of each line, or of each record in parentheses, without comment and surrounding white space. Empty lines are skipped.
  * @param onEntry returns false if the text is unreadable
  * @throws InvalidList if the document has markup before the first entry, if more than a tenth of its lines are
  *   unreadable, or if nearly all of them are rows of a table
@@ -42,17 +59,32 @@ export const forEachEntry = async (
   const split = new Map<string, number>();
   let texts = 0;
   let unreadable = 0;
+  const takeText = (text: string, isCut = false): void => {
+    if (collector.builder.isEmpty && MARKUP.test(text)) throw new InvalidList('The document is a web page, not a list');
+    texts += 1;
+    for (const sign of SEPARATORS) if (text.includes(sign)) split.set(sign, (split.get(sign) ?? 0) + 1);
+    if (isCut) collector.reject('too-long', text);
+    else if (onEntry(text)) return;
+    unreadable += 1;
+  };
+  /** The lines of a record that is not closed yet. */
+  let begun: string[] = [];
+  const takeBegun = (): void => {
+    const whole = begun.join(' ');
+    const lines = isClosed(whole) ? [whole.replace(/[()]/g, ' ').trim()] : begun;
+    begun = [];
+    for (const text of lines) takeText(text);
+  };
   const take = (line: string): void => {
     const end = line.search(comment);
     const text = (end === -1 ? line : line.slice(0, end)).trim();
     if (text === '') return;
-    if (collector.builder.isEmpty && MARKUP.test(text)) throw new InvalidList('The document is a web page, not a list');
-    texts += 1;
-    for (const sign of SEPARATORS) if (text.includes(sign)) split.set(sign, (split.get(sign) ?? 0) + 1);
     // A line that is too long is accepted if it is cut within a comment.
-    if (line.length >= MAX_LINE_LENGTH && end === -1) collector.reject('too-long', text);
-    else if (onEntry(text)) return;
-    unreadable += 1;
+    const isCut = line.length >= MAX_LINE_LENGTH && end === -1;
+    if (isCut || !WITH_PARENTHESES.has(format) || (begun.length === 0 && !text.includes('(')))
+      return takeText(text, isCut);
+    begun.push(text);
+    if (begun.length === MAX_RECORD_LINES || isClosed(begun.join(' '))) takeBegun();
   };
   const decoder = new TextDecoder();
   let rest = '';
@@ -69,6 +101,7 @@ export const forEachEntry = async (
     }
   }
   read(`${decoder.decode()}\n`);
+  if (begun.length > 0) takeBegun();
   const { examples = [] } = collector.rejected.find(({ reason }) => reason === 'unreadable') ?? {};
   const dialect = dialectOf(examples);
   const seen = dialect === undefined ? '' : `; the lines look like ${dialect}`;
@@ -103,6 +136,10 @@ export interface ListContent {
   /** Of a guard: the domains above its hosts, which would block these hosts too. */
   readonly above: HostTable;
   readonly rejected: readonly RejectedEntries[];
+  /** Number of rules for exactly one host. */
+  readonly exact: number;
+  /** Exemptions of the hosts whose names a pattern matches. */
+  readonly exemptions: readonly Exemption[];
 }
 
 const isDialect = (format: Format): format is DialectName => Object.hasOwn(DIALECTS, format);
@@ -141,10 +178,14 @@ export const parseList = async (
   else if (format === 'metamask') fuzzy = await readMetamask(body, collector);
   else await readObjectOfLists(body, collector, { deny: BLOCKED, denySub: BLOCKED, allow: ALLOWED }, ['deny']);
   const table = await collector.builder.build(collector.cooperativeYield);
-  if (table.size === 0) throw new InvalidList('The list has no usable entries');
+  if (table.size === 0) {
+    const reasons = collector.rejected.map(describeRejected).join(', ');
+    throw new InvalidList(`The list has no usable entries${reasons && `: ${reasons}`}`);
+  }
   const prefixes = [...collector.prefixes].toSorted((a, b) => b - a);
   const above = await collector.above.build(collector.cooperativeYield);
-  return { table, above, fuzzy, pages: collector.pages, prefixes, rejected: collector.rejected };
+  const { pages, exact, exemptions, rejected } = collector;
+  return { table, above, fuzzy, pages, prefixes, rejected, exact, exemptions };
 };
 
 /** Reads a line of a list with ranks. */
@@ -184,6 +225,9 @@ const readDialect = async (body: Body, format: DialectName, collector: Collector
   );
 };
 
+/** A name with a `*` anywhere else than in `*.` at its start, which stands for the hosts below in every format. */
+const IS_PATTERN = /^(?!\*\.[^*]*$).*\*/;
+
 /**
  * Reads a line of a dialect. What a line exempts never blocks: in a list whose entries are ALLOWED, it is not supported.
  */
@@ -197,20 +241,24 @@ const addDialectLine = (
   for (const [form, action, rank = 0] of lines) {
     const found = form.exec(text);
     if (found === null) continue;
-    const { names = '', to, zone: named } = found.groups ?? {};
+    const { names = '', to, zone: named, exactly } = found.groups ?? {};
+    const isExact = exactly !== undefined && !names.startsWith('*.');
     const zone = zoneOf(named?.toLowerCase());
     const end = zone === undefined ? '' : `.${zone}.`;
     if (action === 'ignore') return true;
     // A line that cancels others adds nothing, so it is also counted with the lines that are not supported.
-    if (action === 'cancel') collector.take(names, 0, undefined, rank);
+    if (action === 'cancel' && !IS_PATTERN.test(names)) collector.take(names, 0, undefined, rank, isExact);
     if (action === 'unsupported' || action === 'cancel' || (action === 'allow' && flags === ALLOWED))
       collector.reject('unsupported', text);
     else if (to !== undefined && !isBlocking(to)) collector.reject('redirect', text);
     else {
       const hosts = names.toLowerCase().endsWith(end) ? names.slice(0, names.length - end.length) : names;
-      const taken = hosts
-        .split('/')
-        .map((name) => collector.take(name, action === 'allow' ? ALLOWED : flags, undefined, rank));
+      const taken = hosts.split('/').map((name) => {
+        if (action !== 'allow') return collector.take(name, flags, undefined, rank, isExact);
+        return IS_PATTERN.test(name)
+          ? collector.exempt(name, rank, isExact)
+          : collector.take(name, ALLOWED, undefined, rank, isExact);
+      });
       return taken.some((rejection) => rejection !== 'unreadable');
     }
     return true;

@@ -75,16 +75,24 @@ const TOKEN_CALLS: ReadonlyMap<string, number> = new Map([
   ['setapprovalforall', 1],
 ]);
 
-/** Parses an account or a payment link. @returns undefined if the text is neither */
+/** Maximum length of an account that is written with white space inside. */
+const MAX_SPLIT_LENGTH = 512;
+
+/** Parses an account or a payment link, possibly with white space inside. @returns undefined if the text is neither */
 export const readPayment = memoizeLastTwo((text): Payment | undefined => {
+  const whole = parsePayment(text);
+  if (whole !== undefined || text.length > MAX_SPLIT_LENGTH || !/\s/.test(text)) return whole;
+  const words = text.trim().split(/\s+/);
+  const joined = parsePayment(words.join(''));
+  // What follows a whole account is not its end.
+  return words.some((word) => parsePayment(word) !== undefined) ? undefined : joined;
+});
+
+const parsePayment = (text: string): Payment | undefined => {
   const bare = parseTagged(text);
   if (bare !== undefined) return payment(bare);
-  const [, federated, server = ''] = FEDERATED.exec(text) ?? [];
-  if (federated !== undefined)
-    return {
-      ...payment({ encoding: 'federation', key: federated.toLowerCase() }),
-      contracts: [server],
-    };
+  const federated = federatedPayment(text);
+  if (federated !== undefined) return federated;
   if (!/[:?]/.test(text)) return undefined;
   const [, host, path = ''] = DID_WEB.exec(text) ?? [];
   if (host !== undefined) return payment(`https://${host.replace(/%3A/i, ':')}${path.replaceAll(':', '/')}`);
@@ -100,7 +108,7 @@ export const readPayment = memoizeLastTwo((text): Payment | undefined => {
   const parameters = new URLSearchParams(query);
   if (call !== '' && (typeof payee === 'string' || payee.encoding === 'evm')) return tokenCall(payee, call, parameters);
   return paymentWithParameters(typeof payee === 'string' ? payee : accountWithTag(payee, parameters), parameters);
-});
+};
 
 interface SchemedAccount {
   /** The text up to the end of the account. */
@@ -126,12 +134,23 @@ const parseTagged = (text: string): Address | undefined => {
   return readAddress(text);
 };
 
+/** Returns the payment to a federated name, whose host says which account is paid. */
+const federatedPayment = (text: string): Payment | undefined => {
+  const [, name, server = ''] = FEDERATED.exec(text) ?? [];
+  return name === undefined
+    ? undefined
+    : { ...payment({ encoding: 'federation', key: name.toLowerCase() }), contracts: [server] };
+};
+
 const paymentOfRequest = (kind: string, query: URLSearchParams): Payment | undefined => {
-  const account = readAddress(query.get('destination') ?? '');
-  const payee = account?.encoding === 'stellar' ? accountWithTag(account, query) : '';
-  const paid = paymentWithParameters(payee, query);
+  const destination = query.get('destination') ?? '';
+  const federated = federatedPayment(destination);
+  const account = federated?.recipients[0] ?? readAddress(destination);
+  const isPayee = federated !== undefined || account?.encoding === 'stellar';
+  const paid = paymentWithParameters(isPayee ? accountWithTag(account!, query) : '', query);
   // A transaction in XDR may do anything.
-  return paid && { ...paid, isUnderstood: paid.isUnderstood && kind.toLowerCase() === 'pay' };
+  const isUnderstood = paid?.isUnderstood === true && kind.toLowerCase() === 'pay';
+  return paid && { ...paid, contracts: [...paid.contracts, ...(federated?.contracts ?? [])], isUnderstood };
 };
 
 /** Adds the tag in the parameters, if any, to the account. */

@@ -14,14 +14,18 @@
  * - `{ethereum}` a payment request without `ethereum:`
  * - `{account}` an account or a payment request
  * - `{json}` any text that contains one link
+ * - `{token}` base64 of a JSON object with the link in the field `e`, before a dot and a signature
+ *
+ * What follows ` // ` on a line is the product or the page that says so.
  */
 export const CARRIERS = `
   safelinks.protection.outlook.com *.safelinks.protection.outlook.com *.safelinks.protection.office365.us *.safelinks.o365.us ?url={link}
   statics.teams.cdn.office.net evergreen-assets/safelinks/1/atp-safelinks.html?url={link} evergreen-assets/safelinks/2/atp-safelinks.html?url={link}
+  mcas-proxyweb.mcas.ms certificate-checker?originalurl={link} // Microsoft Defender for Cloud Apps
   teams.microsoft.com dl/launcher/launcher.html?url={link}
   urldefense.proofpoint.com urldefense.com urldefense.us v1/url?u={link} v2/url?u={dashes} v3/{underscores}
   *.mimecast.com *.mimecastprotect.com s/*?domain={domain} r/*?domain={domain}
-  linkprotect.cudasvc.com url?a={link} ?a={link}
+  linkprotect.cudasvc.com *.linkprotect.cudasvc.com url?a={link} ?a={link}
   scanmail.trustwave.com urlsand.esvalabs.com ?u={link}
   safe.menlosecurity.com {link}
   *.fortimailcloud.com fmlurlsvc?url={link}
@@ -38,7 +42,13 @@ export const CARRIERS = `
   protect.fireeye.com *.fireeye.com *.trellix.com url?u={link} v1/url?u={link}
   *.safelink.emails.azure.net redirect?destination={link}
   linklock.titanhq.com analyse?url={link}
-  avanan.url-protection.com v1/url?o={link}
+  url-protection.com *.url-protection.com v1/url?o={link} // Check Point Harmony Email
+  *.antiphishing.vadesecure.com antiphishing.vadesecure.com *?u={link} // Vade for Microsoft 365
+  *.vadesecure.com safeproxy/*?u={link} // Vade for Microsoft 365
+  link.zixcentral.com u/*/*?u={link} // OpenText Zix Link Protection
+  urlisolation.com *.urlisolation.com browser?url={link} // Proofpoint Isolation
+  mailinblack.com *.mailinblack.com securelink?url={link} // Mailinblack Protect
+  *.defend.egress.com warning?@originallink={domain} // Egress Defend
   link.edgepilot.com ?u={link}
   link.getmailspring.com ?redirect={link}
   mailtrack.io ?url={link}
@@ -62,6 +72,13 @@ export const CARRIERS = `
   l.instagram.com l.threads.com l.threads.net ?u={link}
   instagram.com linkshim?u={link}
   l.wl.co l?u={link}
+  go.bsky.app redirect?u={link}
+  calendly.com url?q={link}
+  links.rediff.com cgi-bin/red.cgi?red={link}
+  public-api.wordpress.com bar?redirect_to={link}
+  substack.com *.substack.com redirect/2/{token}
+  view.officeapps.live.com op/view.aspx?src={link} op/embed.aspx?src={link}
+  docs.google.com viewer?url={link} gview?url={link} viewerng/viewer?url={link}
   youtube.com music.youtube.com gaming.youtube.com redirect?q={link} attribution_link?u={link}
   linkedin.com *.linkedin.com redir/*?url={link} comm/redirect?url={link} redirect?url={link} safety/go?url={link}
   steamcommunity.com linkfilter?u={link} linkfilter?url={link} linkfilter/{link}
@@ -78,7 +95,7 @@ export const CARRIERS = `
   x.com twitter.com i/redirect?url={link} safety/unsafe_link_warning?unsafe_link={link}
   pinterest.com *.pinterest.com pinterest.de pinterest.fr pinterest.es pinterest.it pinterest.pt pinterest.at pinterest.ch pinterest.se pinterest.dk pinterest.ie pinterest.ca pinterest.cl pinterest.nz pinterest.ph pinterest.jp pinterest.co.uk pinterest.co.kr pinterest.com.au pinterest.com.mx offsite?url={link}
   t.umblr.com redirect?z={link}
-  href.li anonym.to anon.to nullrefer.com hidereferrer.com dereferer.me dereferer.org ?{link}
+  href.li anonym.to anon.to nullrefer.com hidereferrer.com dereferer.me dereferer.org htmlpreview.github.io ?{link}
   deviantart.com users/outgoing?{link}
   medium.com r?url={link}
   quora.com _/redirect?url={link}
@@ -142,9 +159,9 @@ export const CARRIERS = `
   dapp: {link}
   go.cb-w.com cbwallet: dapp?cb_url={link} dapp?url={link}
   wallet.coinbase.com base.app dapp?cb_url={link} dapp?url={link}
-  phantom.app phantom.com ul/browse/{link} ul/v1/browse/{link} ul/browse?url={link} ul/v1/browse?url={link}
+  phantom.app phantom.com ul/browse/{link} ul/v1/browse/{link} ul/browse?url={link} ul/v1/browse?url={link} ul/*?app_url={link} ul/*?redirect_link={link} ul/v1/*?app_url={link} ul/v1/*?redirect_link={link} // https://docs.phantom.com/phantom-deeplinks/provider-methods/connect.md
   phantom: browse/{link} v1/browse/{link} ul/browse/{link} ul/v1/browse/{link} browse?url={link} v1/browse?url={link}
-  solflare.com backpack.app glow.app ul/browse/{link} ul/v1/browse/{link}
+  solflare.com backpack.app glow.app ul/browse/{link} ul/v1/browse/{link} ul/*?app_url={link} ul/*?redirect_link={link} ul/v1/*?app_url={link} ul/v1/*?redirect_link={link}
   solflare: backpack: browse/{link} v1/browse/{link} ul/browse/{link} ul/v1/browse/{link}
   link.trustwallet.com trust: open_url?url={link} send?address={account}
   link.onchain.com open_url?url={link}
@@ -153,6 +170,9 @@ export const CARRIERS = `
   rainbow: dapp?url={link} open?url={link}
   rnbwapp.com dapp?url={link} open?url={link}
   rainbow.me dapp?url={link}
+  app.safe.global share/safe-app?appurl={link} apps/open?appurl={link} apps?appurl={link}
+  gnosis-safe.io app/*/apps?appurl={link} app/share/safe-app?appurl={link}
+  farcaster.xyz warpcast.com ~/mini-apps/launch?url={link} ~/frames/launch?url={link} ?launchframeurl={link}
   bkcode.vip bkapp.vip ?url={link}
   bitkeep: bitget: bkconnect?url={link}
   imtokenv2: navigate?url={link} navigate/dappview?url={link}
@@ -181,9 +201,17 @@ export const CARRIERS = `
   touch-http: touch-https: opera-http: opera-https: {link}
   yandexbrowser-open-url: ddgquicklink: {link}
   android-app: */https/{link} */http/{link}
+  view-source: {link}
+  read: *?url={link}
   x-github-client: openrepo/{link}
   git+https: git+http: git+ssh: {link}
 `;
+
+/**
+ * Hosts of proxies whose subdomains name the host that is opened: `evil.example.mcas.ms`. The products are Microsoft
+ * Defender for Cloud Apps and Netskope.
+ */
+export const PROXIES = /^([^.]+\..+)\.(?:mcas\.ms|mcas-gov\.(?:us|ms)|rproxy\.goskope\.com)$/;
 
 /**
  * Parameters in which a page of a log-in names the link that the browser opens afterwards. `_`, `-`, `.` and letter case

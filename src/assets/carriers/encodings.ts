@@ -1,5 +1,6 @@
 import { bech32 } from '@scure/base';
 import { decodeOnce } from '../copied-text.js';
+import { PROXIES } from './carrier-table.js';
 
 /** Returns the links in an encoded text; an empty array if the text cannot be decoded. */
 export type DecodeLinks = (text: string) => readonly string[];
@@ -11,6 +12,17 @@ export const withScheme = (link: string): string => (HAS_SCHEME.test(link) ? lin
 const fromBase64 = (text: string): readonly string[] => {
   const link = Buffer.from(text.replaceAll(' ', '+'), 'base64').toString();
   return /^[\x20-\x7e]{4,}$/.test(link) && /[.:]/.test(link) ? [withScheme(link)] : [];
+};
+
+/** A field of a JSON object. */
+const LINK_OF_TOKEN = /"e"\s{0,8}:\s{0,8}"([^"\\]+)"/;
+const fromToken = (text: string): readonly string[] => {
+  const [encoded = ''] = text.split(/[.?#]/, 1);
+  const json = Buffer.from(decodeOnce(encoded), 'base64')
+    .toString()
+    .replaceAll(String.raw`\/`, '/');
+  const [, link] = LINK_OF_TOKEN.exec(json) ?? [];
+  return link === undefined ? [] : [withScheme(link)];
 };
 
 /** `-XX` stands for a percent escape, and `_` for a slash. */
@@ -55,6 +67,7 @@ export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
   link: (text) => [withScheme(text)],
   account: (text) => [text],
   base64: fromBase64,
+  token: fromToken,
   a1base64: (text) => fromBase64(text.slice(2)),
   domain: (text) => [withScheme(text)],
   dashes: fromDashes,
@@ -70,8 +83,11 @@ export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
 /** Encodings that tell only a part of the target. */
 export const PARTIAL_ENCODINGS: ReadonlySet<string> = new Set(['domain']);
 
-/** Decodes the host of a page that Google translates: `evil--a-example.translate.goog` shows `evil-a.example`. */
-export const translatedHost = (host: string): string | undefined =>
+/**
+ * Decodes the host that a proxy opens. The host of a page that Google translates has dashes for dots:
+ * `evil--a-example.translate.goog` shows `evil-a.example`.
+ */
+export const proxiedHost = (host: string): string | undefined =>
   host.endsWith('.translate.goog')
     ? host.slice(0, -'.translate.goog'.length).replaceAll('--', '\0').replaceAll('-', '.').replaceAll('\0', '-')
-    : undefined;
+    : PROXIES.exec(host)?.[1];

@@ -41,6 +41,14 @@ const webLinksIn = (text: string): CarriedLinks | undefined => {
   return { links: [...links], isUnderstood: links.size === 1 && text.length <= MAX_SEARCHED_LENGTH };
 };
 
+/** Internal schemes whose links have no page inside, and those of which the browser shows that page and nothing else. */
+const WITHOUT_PAGE = /^(?:data|file|javascript|livescript|vbscript):/i;
+const SHOWS_PAGE = /^(?:view-source|blob|filesystem|jar|wyciwyg|about:reader)\b/i;
+const pageInside = (text: string): CarriedLinks | undefined => {
+  const found = WITHOUT_PAGE.test(text) ? undefined : webLinksIn(text);
+  return found && { ...found, isUnderstood: found.isUnderstood && SHOWS_PAGE.test(text) };
+};
+
 const MAX_PARAMETERS = 32;
 const INTENT = '#intent;';
 
@@ -59,9 +67,16 @@ const linksOfIntent = (text: string): CarriedLinks | undefined => {
   const schemes = valuesOf(/^scheme=([a-z][a-z0-9+.-]*)$/i);
   const fallbacks = valuesOf(/^S\.browser_fallback_url=(.*)$/i).map(decodeOnce);
   // An app may open a web link in any other text that it is given.
-  const extras = valuesOf(/^S\.(?!browser_fallback_url=)[^=]+=(https?(?::|%3a).*)$/i).map(decodeOnce);
+  const extras = valuesOf(/^(?:S\.(?!browser_fallback_url=)[^=]+|data)=(https?(?::|%3a).*)$/i).map(decodeOnce);
+  const hosts = valuesOf(/^host=([^/?#]+)$/i).map(decodeOnce);
   const scheme = schemes.at(-1) ?? 'https';
-  const own = rest === '' ? [] : [/^https?:/i.test(rest) ? rest : `${scheme}://${rest}`];
+  // Without a host, what stands before the parameters is a command of the app, and the parameters may have the host.
+  const isCommand = rest === '' || (hosts.length > 0 && !/^[^/?#]*[.:]/.test(rest));
+  const path = valuesOf(/^path=\/?(.*)$/i)[0] ?? '';
+  const own = [
+    ...(isCommand ? [] : [/^https?:/i.test(rest) ? rest : `${scheme}://${rest}`]),
+    ...hosts.map((host) => `${scheme}://${host}/${path}`),
+  ];
   return {
     links: [...new Set([...own, ...fallbacks, ...extras])],
     isUnderstood:
@@ -103,7 +118,7 @@ const nextStep = (sent: string): Step | undefined => {
     if (scheme === 'intent') return linksOfIntent(refanged);
     const known = carriedLinks(`${scheme}:`, restOfApp(refanged));
     if (known !== undefined && known.links.length > 0) return known;
-    if (isInternalScheme(refanged)) return undefined;
+    if (isInternalScheme(refanged)) return pageInside(refanged);
   }
   const inMarkup = sent.startsWith('<') ? inTags : linksInMarkup(sent);
   if (inMarkup.length > 0) return { links: inMarkup, isUnderstood: inMarkup.length === 1 };

@@ -2,6 +2,7 @@ import { type Location, pathOf, queryOf, refang } from '../location.js';
 import { DEFAULT_SUBDOMAINS } from '../profiles/site.js';
 import { SITES } from '../profiles/sites.js';
 import { decodeOnce } from '../copied-text.js';
+import { HELD_LINK, holdsUnreadLink } from '../carriers/carried-link.js';
 import {
   CLIENT_PARAMETERS,
   NAMING_PARAMETERS,
@@ -289,7 +290,7 @@ const parametersOf = (query: URLSearchParams): string => {
   const named =
     query.size > MAX_SORTED_PARAMETERS
       ? query
-      : new URLSearchParams([...query].filter(([name]) => !TRACKING.test(name)));
+      : new URLSearchParams([...query].filter(([name, value]) => !TRACKING.test(name) || HELD_LINK.test(`=${value}`)));
   if (named !== query) named.sort();
   const text = named.toString();
   return text === '' ? '' : `?${text}`;
@@ -304,11 +305,17 @@ const ROUTE = /^[^#]*#(?:[!/]|[^?&=/]*\/[^/])/;
  */
 export const dropsQuery = (location: Location): boolean => {
   const { isShared = false, name = '' } = pageOf(location) ?? {};
-  if (isShared || /[?#]/.test(name)) return false;
+  if (isShared || /[?#]/.test(name) || holdsUnreadLink(location)) return false;
   return parametersOf(queryOf(location.rest)) !== '' || ROUTE.test(location.rest);
 };
 
-const fragmentOf = (rest: string, { hasFragments }: PublishingHost): string => {
+/** Returns the name of exactly one link, for a link that holds a link which is not read. */
+export const linkName = ({ host, rest }: Location): string => {
+  const hasFragments = HELD_LINK.test(rest.slice(rest.indexOf('#')));
+  return readableAgain(host + (pathOf(rest) || '/') + parametersOf(queryOf(rest)) + fragmentOf(rest, { hasFragments }));
+};
+
+const fragmentOf = (rest: string, { hasFragments }: Pick<PublishingHost, 'hasFragments'>): string => {
   const start = rest.indexOf('#');
   if (start === -1 || start === rest.length - 1) return '';
   return hasFragments || /^#[!/]/.test(rest.slice(start, start + 2))

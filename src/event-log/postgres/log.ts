@@ -72,7 +72,8 @@ const MAX_SHARED_BYTES = limit(
 /**
  * Lets the subscriptions of a process share the pages that they read, because the lanes of a projector follow the same
  * log. A page is forgotten once all subscriptions are past it, so that erased content does not stay in memory. If a slow
- * subscription leaves more than `MAX_SHARED_BYTES`, the oldest pages are forgotten first.
+ * subscription leaves more than `MAX_SHARED_BYTES`, the oldest pages are forgotten first. All pages are forgotten when a
+ * subscription ends, because a failover may have ended it, and the log may then have lost the end that they hold.
  */
 class SharedPages {
   private readonly pages = new Map<bigint, { readonly page: Promise<Page>; bytes: number }>();
@@ -103,7 +104,7 @@ class SharedPages {
 
   leave(subscription: symbol): void {
     this.positions.delete(subscription);
-    this.forget();
+    this.pages.clear();
   }
 
   private forget(): void {

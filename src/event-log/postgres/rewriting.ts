@@ -129,17 +129,20 @@ export const OPERATIONS_LENGTH = statement(
 );
 
 /**
- * Erases the reasons for which parked events of the organization were dropped, from one revision to another. Operators
- * write these reasons.
+ * Erases the reasons for which parked events of the organization were dropped, which operators write, and the streams of
+ * those that were retried, from one revision to another.
  */
 export const REWRITE_REASONS = statement(
   'erasure-rewrite-reasons',
   { from: 'bigint', to: 'bigint' },
   { position: 'bigint' },
   `
-    update log.events e set data = jsonb_set(e.data::jsonb, '{reason}', '"[erased]"')::json
+    update log.events e
+    set data = jsonb_set(e.data::jsonb, array[case e.type when 'ParkedEventDropped' then 'reason' else 'stream' end],
+      '"[erased]"')::json
     where e.stream = '${OPERATIONS_STREAM}' and e.revision >= $1 and e.revision < $2
-      and e.type = 'ParkedEventDropped' and e.data ->> 'reason' <> '[erased]'
+      and (e.type = 'ParkedEventDropped' and e.data ->> 'reason' <> '[erased]'
+        or e.type = 'ParkedEventRetried' and e.data ->> 'stream' <> '[erased]')
       and exists (
         select from log.events x where x.event_id = (e.data ->> 'eventId')::uuid and x.type = '${ERASED_TYPE}'
       )

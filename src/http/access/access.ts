@@ -46,8 +46,8 @@ export interface Requirement {
   readonly bodyLimit?: number;
   /**
    * Whether the handler gets the unparsed body as a `Buffer`, or `undefined` if the body is empty. The route then
-   * accepts `application/json`, `application/cloudevents+json` and `application/cloudevents-batch+json`; other types
-   * are a 415. The handler reads the media type from the header `content-type`.
+   * accepts `application/json` and media types that end in `+json`, those of CloudEvents included; other types are a
+   * 415. The handler reads the media type from the header `content-type`.
    */
   readonly rawBody?: boolean;
   /** Projections that the route reads. A request with a `Consistency-Token` waits for their checkpoints. */

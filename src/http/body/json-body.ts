@@ -8,7 +8,8 @@ import { BodyReader } from './body-reader.js';
 
 type Done = (error: Error | null, body?: unknown) => void;
 
-const CLOUD_EVENTS = ['application/cloudevents+json', 'application/cloudevents-batch+json'];
+/** Events, and data of an event in JSON whose attributes are headers. */
+const OTHER_JSON = /^[\w.-]+\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** Reads the raw body; undefined if the body is empty. */
 const readBytes = (request: FastifyRequest, reader: BodyReader, done: Done): void => {
@@ -88,9 +89,8 @@ export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): v
       slices.begin(ownerOf(request.caller ?? undefined), () => void parse(request, text, done));
     });
   });
-  for (const type of CLOUD_EVENTS)
-    instance.addContentTypeParser(type, (request: FastifyRequest, _: unknown, done: Done) => {
-      if (request.access?.rawBody !== true) return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE());
-      readBytes(request, reader, done);
-    });
+  instance.addContentTypeParser(OTHER_JSON, (request: FastifyRequest, _: unknown, done: Done) => {
+    if (request.access?.rawBody !== true) return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE());
+    readBytes(request, reader, done);
+  });
 };

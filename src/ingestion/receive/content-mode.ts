@@ -34,6 +34,8 @@ export const EVENTS_OF_A_BATCH: ListLimit = { max: MAX_EVENTS, excess: () => new
 export const STRUCTURED = 'application/cloudevents+json';
 export const BATCH = 'application/cloudevents-batch+json';
 export const BINARY = 'application/json';
+/** A media type of JSON that is no mode of CloudEvents, such as `application/vnd.example+json`. */
+const JSON_DATA = /^(?!application\/cloudevents)[\w.-]+\/(?:[\w.+-]+\+)?json$/;
 
 /** Every header with all its values, as Node's `IncomingMessage.headersDistinct`. */
 type Headers = NodeJS.Dict<string[]>;
@@ -42,14 +44,15 @@ const ATTRIBUTE_HEADER = 'ce-';
 const READ_ATTRIBUTES = ['specversion', 'id', 'source', 'type', 'time'] as const;
 const PRINTABLE_ASCII = /^[\t\x20-\x7e]*$/;
 
-/** The media type in lower case; undefined if a parameter declares a charset other than UTF-8. */
+/** The media type in lower case, `application/json` for the data of an event in any type of JSON; undefined if a parameter declares a charset other than UTF-8. */
 const mediaTypeOf = (contentType: string): string | undefined => {
   const [mediaType = '', ...parameters] = contentType.toLowerCase().split(';');
   const isUtf8Charset = (parameter: string): boolean => {
     const [name = '', value = ''] = parameter.split('=');
     return name.trim() !== 'charset' || /^"?utf-?8"?$/.test(value.trim());
   };
-  return parameters.every(isUtf8Charset) ? mediaType.trim() : undefined;
+  if (!parameters.every(isUtf8Charset)) return undefined;
+  return JSON_DATA.test(mediaType.trim()) ? BINARY : mediaType.trim();
 };
 
 /** Decodes a header's value: removes double quotes (sent by older SDKs), then percent-decodes once. */

@@ -10,7 +10,7 @@ import {
 import { factsOf } from '../../events/facts.js';
 import { readAccount } from '../../assets/accounts/payment.js';
 import { GuardedHosts, type GuardOfHost } from '../../verdicts.js';
-import { isNamedWithoutQuery } from '../../assets/asset-key.js';
+import { isNamedWithoutQuery, isOneLink } from '../../assets/asset-key.js';
 import { urlKey } from '../../assets/asset.js';
 import { parsePasted } from '../../assets/copied-text.js';
 import { Invalid, type Rejection } from '../../errors.js';
@@ -81,6 +81,10 @@ const warningsOf = (event: UpstreamEvent, found?: GuardOfHost, isQueryDropped = 
     else if (type === 'ADDRESS' && parsePasted(content.trim(), readAccount) === undefined)
       warnings.push(
         'data.asset.content is not an address in an encoding that the asset check reads; no asset check will find it',
+      );
+    else if (isOneLink(data.asset))
+      warnings.push(
+        'data.asset.content is a link to a page with another link in it, which is not read; the event concerns exactly this link, and neither the other link nor other pages of the host',
       );
   }
   if (found !== undefined)

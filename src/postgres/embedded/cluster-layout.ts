@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, statSync, constants, lstatSync, readFileSync, realpathSync } from 'node:fs';
-import { chown, chmod, readdir, stat, access, mkdir, rename, writeFile } from 'node:fs/promises';
-import { join, isAbsolute, resolve } from 'node:path';
-import { createHash } from 'node:crypto';
+import { chown, chmod, readdir, readFile, link, rm, stat, access, mkdir, rename, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, isAbsolute, resolve } from 'node:path';
+import { createHash, randomBytes } from 'node:crypto';
 import { inDataDir, OWN_NAMES } from '../../runtime/config.js';
 
 /** The user that the server runs as, if this process is root: PostgreSQL refuses to run as root. */
@@ -120,8 +120,29 @@ export const closeDataDir = async (
   }
 };
 
+/**
+ * Reads the password from a file. If the file does not exist, creates it with a random password. Concurrent processes
+ * get the same password.
+ */
+export const choosePassword = async (file: string): Promise<string> => {
+  if (!existsSync(file)) {
+    const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
+    await writeFile(partial, randomBytes(24).toString('hex'), { mode: 0o600 });
+    try {
+      await link(partial, file);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    } finally {
+      await rm(partial);
+    }
+  }
+  return readFile(file, 'utf8');
+};
+
 /** A directory that is owned by root, that every user can enter, and that survives a reboot. */
 const SHARED_DIRECTORY = '/var/lib';
+/** The directory of all clusters that are outside of their data directories. */
+const CLUSTERS = join(SHARED_DIRECTORY, 'threat-protection');
 
 /** The contents of `DATA_DIR/postgres/place.json`. */
 interface Place {
@@ -148,6 +169,7 @@ export interface ClusterLayout {
 }
 
 const placeFileOf = (home: string): string => join(home, 'place.json');
+const passwordFileOf = (home: string): string => join(home, 'password');
 const rolePasswordFileOf = (home: string): string => join(home, 'role-password');
 
 export const readPlace = (home: string): Place | undefined =>
@@ -175,12 +197,12 @@ export const holdsDatabase = (dataDir: string): boolean => {
 };
 
 /**
- * Creates `/var/lib/threat-protection/<hash>`, which every user can enter, and throws if root does not own both of
+ * Creates `/var/lib/threat-protection/<name>`, which every user can enter, and throws if root does not own both of
  * these directories.
  */
-const createEnterableDirectory = async (hash: string): Promise<string> => {
+const createEnterableDirectory = async (ownName: string): Promise<string> => {
   let directory = SHARED_DIRECTORY;
-  for (const name of ['threat-protection', hash]) {
+  for (const name of [basename(CLUSTERS), ownName]) {
     directory = join(directory, name);
     await mkdir(directory, { recursive: true, mode: 0o711 });
     const found = lstatSync(directory);
@@ -190,10 +212,13 @@ const createEnterableDirectory = async (hash: string): Promise<string> => {
   return directory;
 };
 
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16);
+
 /**
  * Finds or chooses the layout of a data directory. The cluster is inside the data directory. If this process is root
  * and the server's user cannot enter the data directory, the cluster is in a directory under `/var/lib` that is named
- * after a hash of the data directory's path. `place.json` records the choice.
+ * after hashes of the data directory's path and of its password. A new data directory at the path of a deleted one has
+ * another password, and therefore another cluster. `place.json` records the choice.
  */
 export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout> => {
   const home = inDataDir(dataDir, 'postgres');
@@ -215,8 +240,9 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
   // user may enter. `closeDataDir` removes that permission if the cluster is elsewhere.
   for (const directory of createdDirectories) await closeDirectory(directory, owner);
   if (known === undefined) {
-    const hash = createHash('sha256').update(realpathSync(dataDir)).digest('hex').slice(0, 16);
-    known = canEnter(owner, home) ? 'cluster' : join(await createEnterableDirectory(hash), 'cluster');
+    const nameOf = async (): Promise<string> =>
+      [realpathSync(dataDir), await choosePassword(passwordFileOf(home))].map(hashOf).join('-');
+    known = canEnter(owner, home) ? 'cluster' : join(await createEnterableDirectory(await nameOf()), 'cluster');
     await savePlace(home, { cluster: known });
   }
   return {
@@ -225,8 +251,37 @@ export const findClusterLayout = async (dataDir: string): Promise<ClusterLayout>
     cluster: resolve(realpathSync(home), known),
     owner,
     serverUser: isAbsolute(known) ? undefined : owner,
-    passwordFile: join(home, 'password'),
+    passwordFile: passwordFileOf(home),
     rolePasswordFile: rolePasswordFileOf(home),
     log: join(home, 'postgres.log'),
   };
+};
+
+/** The directories with clusters of earlier data directories at this path, which were deleted without their clusters. */
+export const listOrphans = async ({ home, cluster }: ClusterLayout): Promise<readonly string[]> => {
+  const own = dirname(cluster);
+  if (dirname(own) !== CLUSTERS) return [];
+  const names = await readdir(CLUSTERS);
+  const ofPath = names.filter((name) => name.startsWith(hashOf(dirname(realpathSync(home)))));
+  return ofPath.map((name) => join(CLUSTERS, name)).filter((directory) => directory !== own);
+};
+
+/**
+ * Records which data directory a cluster outside of the data directory belongs to. A data directory that was moved
+ * keeps its cluster.
+ * @throws Error if this data directory is a copy of one that still uses the cluster
+ */
+export const claimCluster = async ({ home, cluster }: ClusterLayout): Promise<void> => {
+  const own = realpathSync(home);
+  if (cluster.startsWith(join(own, '/'))) return;
+  const claim = `${cluster}.data-dir`;
+  const other = existsSync(claim) ? readFileSync(claim, 'utf8') : undefined;
+  if (other === own) return;
+  if (other !== undefined && readPlace(other)?.cluster === cluster)
+    throw new Error(
+      `${home} is a copy of ${other}, and both would use the database in ${cluster}. Use ${other}, or delete ${home} to ` +
+        `start with an empty database. To keep the data in both, stop the service, run cp -a '${cluster}' NEW, where NEW ` +
+        `is a new folder that every user can reach, and write its path to ${placeFileOf(home)} as "cluster".`,
+    );
+  await writeFile(claim, own, { mode: 0o600 });
 };

@@ -1,23 +1,11 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import {
-  cp,
-  rename,
-  rm,
-  symlink,
-  link,
-  readFile,
-  writeFile,
-  appendFile,
-  chmod,
-  mkdir,
-  readdir,
-} from 'node:fs/promises';
+import { cp, rename, rm, symlink, writeFile, appendFile, chmod, mkdir, readdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { type ClusterLayout, type Owner, canEnter, changeOwner } from './cluster-layout.js';
+import { type ClusterLayout, type Owner, canEnter, changeOwner, choosePassword } from './cluster-layout.js';
 import { ConfigError } from '../../runtime/config.js';
 
 /** Absolute paths of the server's programs. */
@@ -110,25 +98,6 @@ export const findBinaries = async ({ cluster, owner }: ClusterLayout): Promise<B
   const reason = startErrorOf(copy, owner);
   if (reason === undefined) return copy;
   throw new Error(`PostgreSQL of ${PACKAGE} does not run here: ${reason} (it needs glibc 2.27). ${ALTERNATIVE}`);
-};
-
-/**
- * Reads the password from a file. If the file does not exist, creates it with a random password. Concurrent processes
- * get the same password.
- */
-export const choosePassword = async (file: string): Promise<string> => {
-  if (!existsSync(file)) {
-    const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
-    await writeFile(partial, randomBytes(24).toString('hex'), { mode: 0o600 });
-    try {
-      await link(partial, file);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      await rm(partial);
-    }
-  }
-  return readFile(file, 'utf8');
 };
 
 export const SUPERUSER = 'postgres';

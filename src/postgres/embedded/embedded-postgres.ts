@@ -3,8 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { statement } from '../statement.js';
 import { type Config, ignoreLibpqVariables, inDataDir } from '../../runtime/config.js';
-import { findBinaries, createCluster, refuseUnreachable, choosePassword } from './cluster.js';
-import { type ClusterLayout, findClusterLayout, closeDataDir } from './cluster-layout.js';
+import { findBinaries, createCluster, refuseUnreachable } from './cluster.js';
+import {
+  choosePassword,
+  claimCluster,
+  type ClusterLayout,
+  findClusterLayout,
+  closeDataDir,
+  listOrphans,
+} from './cluster-layout.js';
 import { createServiceRole, SERVICE_ROLE, type Transport, urlOf } from './endpoint.js';
 import { findPostmaster, startServer, stopServer } from './postmaster.js';
 
@@ -57,9 +64,9 @@ interface Use {
 const INVALID_PASSWORD = '28P01';
 const RESTART_INTERVAL_MS = 250;
 
-const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promise<Use> => {
+const connect = async (layout: ClusterLayout, start: () => ReturnType<typeof startServer>): Promise<Use> => {
   for (;;) {
-    const postmaster = await startServer(layout, transport, log);
+    const postmaster = await start();
     const url = urlOf(postmaster, SERVICE_ROLE, await choosePassword(layout.rolePasswordFile));
     const client = new Client({ connectionString: url });
     // Errors are ignored; the event `end` of the connection is handled below.
@@ -76,6 +83,21 @@ const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promi
         if (running?.isReady && running.pid === postmaster.pid) throw error;
       }
     }
+  }
+};
+
+/** Starts the server unless it runs, and connects. If that fails, a server that this call started is stopped again. */
+const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promise<Use> => {
+  let isStartedHere = false;
+  try {
+    return await connect(layout, async () => {
+      const postmaster = await startServer(layout, transport, log);
+      isStartedHere ||= postmaster.isStartedHere;
+      return postmaster;
+    });
+  } catch (error) {
+    if (isStartedHere) await stopServer(layout).catch((failure: unknown) => log((failure as Error).message));
+    throw error;
   }
 };
 
@@ -119,9 +141,12 @@ export const openDatabase = async (
   await closeDataDir(dataDir, layout.serverUser, log);
   if (!existsSync(layout.cluster)) {
     log(`Creating a database in ${layout.cluster}`);
+    for (const orphan of await listOrphans(layout))
+      log(`${orphan} has the database of a deleted DATA_DIR at this path; delete it if you do not need its data`);
     await createCluster(layout, await findBinaries(layout));
   }
   refuseUnreachable(layout);
+  await claimCluster(layout);
 
   let current = await use(layout, transport, log);
   let restarting: Promise<void> | undefined;

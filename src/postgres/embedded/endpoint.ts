@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { type ClusterLayout, readPlace, savePlace, changeOwner } from './cluster-layout.js';
-import { choosePassword, SUPERUSER } from './cluster.js';
+import { choosePassword, type ClusterLayout, readPlace, savePlace, changeOwner } from './cluster-layout.js';
+import { SUPERUSER } from './cluster.js';
 
 /**
  * The address at which clients reach the server. A Unix socket is faster and protected by its directory. Windows uses
@@ -136,7 +136,8 @@ export const createServiceRole = async (layout: ClusterLayout, postmaster: Postm
   } catch (cause) {
     throw new Error(
       `The role ${SERVICE_ROLE} could not be created in ${layout.cluster} with the superuser's password in ` +
-        `${layout.passwordFile}: ${(cause as Error).message}`,
+        `${layout.passwordFile}: ${(cause as Error).message}. If the file is not of this database, restore ` +
+        `${layout.home} as it was with this database, or move both away to start with an empty database.`,
       { cause },
     );
   } finally {

@@ -126,8 +126,10 @@ export const startServer = async (
     const postmaster = await findPostmaster(layout.cluster);
     if (postmaster?.isReady) return { ...postmaster, isStartedHere: postmaster.pid === server?.pid };
     const waitedMs = performance.now() - startedAt;
-    if (waitedMs > START_TIMEOUT_MS)
+    if (waitedMs > START_TIMEOUT_MS) {
+      server?.kill('SIGINT');
       throw new Error(`PostgreSQL in ${layout.cluster} was not ready within ${START_TIMEOUT_MS / 1_000} s`);
+    }
     if (waitedMs > loggedMs + 5_000)
       log(`PostgreSQL is not ready after ${(loggedMs += 5_000) / 1_000} s; still waiting`);
     if (postmaster !== undefined) continue;

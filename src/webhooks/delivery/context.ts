@@ -95,6 +95,8 @@ export interface SendingContext {
   readonly giveUp: AbortSignal;
   /** Reports deliveries that cannot be signed, because the master key of their secret is unavailable. */
   readonly signing: Pick<FailureReport, 'failed'>;
+  /** Reports deliveries that cannot be sent, because the operator's proxy fails. */
+  readonly proxy: Pick<FailureReport, 'failed'>;
 }
 
 /** What stores the outcomes of requests. */

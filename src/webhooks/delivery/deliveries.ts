@@ -68,7 +68,7 @@ const runTest = async (
   const sent = await post(context, endpoint, connection, contentOf(endpoint, [testElement(endpoint, id, clock.now())]));
   connection.end();
   const complete = (): Promise<unknown> => COMPLETE_TEST.run(pool, { id, result: resultOf(sent) });
-  if (sent.isUnsigned) return void (await complete());
+  if (sent.isUnsent) return void (await complete());
   const attempted = { ...sent, records: 0 };
   deliveryLog.add(endpoint, attempted);
   if (giveUp.aborted) return;
@@ -222,6 +222,7 @@ const deliver = async (
 ): Promise<void> => {
   const keys = openMasterKeys(config);
   const warn = (sentence: string): void => writeLog(sentence, 'warn');
+  const writeError = (line: string): void => writeLog(line, 'error');
   const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), { max: 6 });
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
   const databaseClock = await new DatabaseClock(watchPool).begin();
@@ -236,7 +237,8 @@ const deliver = async (
     egress,
     clock: { now: () => databaseClock.now(), pause },
     warn,
-    signing: reportFailures('sign webhook deliveries', ops.registry, undefined, (line) => writeLog(line, 'error')),
+    signing: reportFailures('sign webhook deliveries', ops.registry, undefined, writeError),
+    proxy: reportFailures('send webhook deliveries', ops.registry, undefined, writeError),
     onPoll: () => ops.lanes.heartbeat(WEBHOOKS_LANE, true),
     watch: new FeedWatch(watchPool, new Readiness(), new Checkpoints(watchPool), unlimited, ops.registry),
     slots: new Slots(),

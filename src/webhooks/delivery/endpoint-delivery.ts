@@ -43,8 +43,8 @@ const SAVE_INTERVAL_MS = 1_000;
 /** Backoff after errors that the endpoint did not cause. */
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 5_000;
-/** How long a delivery that cannot be signed waits for the operator, in ms. */
-const UNSIGNED_RETRY_MS = 60_000;
+/** How long a delivery that cannot be signed or sent waits for the operator, in ms. */
+const UNSENT_RETRY_MS = 60_000;
 /** An endpoint is responsive if its last delivery succeeded within this time. */
 const RESPONSIVE_WITHIN_MS = limit('delivery to a responsive endpoint', 1_000, 'ms', 'webhook', 'counts as slow');
 
@@ -212,8 +212,8 @@ export class EndpointDelivery {
     const { at, response, deliveryId, durationMs } = sent;
     // The endpoint may or may not have received the request, so the request will be sent again.
     if (giveUp.aborted && response.error !== undefined) return 'end';
-    // The operator must provide the key: nothing was sent, and the endpoint is not the cause.
-    if (sent.isUnsigned) return (changed) => clock.pause(UNSIGNED_RETRY_MS, changed);
+    // The operator must provide the key or mend the proxy: nothing was sent, and the endpoint is not the cause.
+    if (sent.isUnsent) return (changed) => clock.pause(UNSENT_RETRY_MS, changed);
     this.isResponsive = response.error === undefined && durationMs <= RESPONSIVE_WITHIN_MS;
     const known = this.progress!;
     const isOtherRecord = known.refusedId != null && known.refusedId !== deliveryId;

@@ -147,13 +147,13 @@ export interface SentRequest {
   readonly deliveryId: string;
   readonly response: EndpointResponse;
   readonly durationMs: number;
-  /** True if nothing was sent, because the request could not be signed. The operator is notified. */
-  readonly isUnsigned?: true;
+  /** True if nothing was sent, because it could not be signed or the operator's proxy failed. The operator is notified. */
+  readonly isUnsent?: true;
 }
 
 /** Signs a body and sends it to an endpoint. */
 export const post = async (
-  { keys, clock, giveUp, signing }: SendingContext,
+  { keys, clock, giveUp, signing, proxy }: SendingContext,
   endpoint: Endpoint,
   connection: Connection,
   { contentType, body }: Content,
@@ -170,7 +170,7 @@ export const post = async (
       at,
       deliveryId,
       durationMs: 0,
-      isUnsigned: true,
+      isUnsent: true,
       response: { error: 'the request could not be signed; the operator has been notified' },
     };
   }
@@ -185,5 +185,9 @@ export const post = async (
   const traced = span === undefined ? headers : { ...headers, traceparent: span.traceparent };
   const response = await connection.send({ url, headers: traced, body }, giveUp);
   if (span !== undefined) endDeliverySpan(span, response);
-  return { at, deliveryId, response, durationMs: Math.round(performance.now() - startedAt) };
+  const { proxyFailure, ...shown } = response;
+  const sent = { at, deliveryId, response: shown, durationMs: Math.round(performance.now() - startedAt) };
+  if (proxyFailure === undefined) return sent;
+  proxy.failed(new Error(proxyFailure));
+  return { ...sent, isUnsent: true };
 };

@@ -86,6 +86,8 @@ export interface EndpointResponse {
   readonly retryAfter?: string;
   /** Why the request failed, for the organization. Absent if the request succeeded. */
   readonly error?: string;
+  /** Why nothing was sent, for the operator: the operator's own proxy is the cause, and not the endpoint. */
+  readonly proxyFailure?: string;
 }
 
 /** Connection errors, in words that reveal nothing about the host's network. */
@@ -113,9 +115,33 @@ const codeOf = (error: unknown): string | undefined => {
   return typeof code === 'string' && code !== '' ? code : several?.map(codeOf)[0];
 };
 
+/** Errors of a connection that can only be one to the proxy, if there is a proxy. */
+const PROXY_ERRORS: ReadonlySet<string | undefined> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
+/** The message of undici for a tunnel that a proxy has not opened. */
+const PROXY_STATUS = /^Proxy response \((\d{3})\)/;
+const PROXY_AUTHENTICATION = '407';
+
+/** Returns why a proxy, and not the endpoint, is the cause of an error. */
+const proxyFailureOf = (error: unknown): string | undefined => {
+  const code = codeOf(error);
+  if (PROXY_ERRORS.has(code)) return `the proxy cannot be reached (${code})`;
+  return PROXY_STATUS.exec((error as Error).message)?.[1] === PROXY_AUTHENTICATION
+    ? `the proxy answered with ${PROXY_AUTHENTICATION}; correct the user name and the password in WEBHOOK_PROXY`
+    : undefined;
+};
+
 /** The outcome of a request that failed with `error`. */
-const failureOf = (error: unknown): EndpointResponse => {
+const failureOf = (error: unknown, isProxied: boolean): EndpointResponse => {
   if (error instanceof AddressDenied) return { error: error.message };
+  const proxyFailure = isProxied ? proxyFailureOf(error) : undefined;
+  if (proxyFailure !== undefined)
+    return { error: 'the request could not be sent; the operator has been notified', proxyFailure };
   const code = codeOf(error);
   if (error instanceof errors.HTTPParserError) return { error: 'the response is not HTTP' };
   if (code?.startsWith('ERR_SSL_') || code === 'EPROTO') return { error: 'the server does not support TLS' };
@@ -273,7 +299,7 @@ export class Connection {
       return responseOf(statusCode, first, typeof retryAfter === 'string' ? retryAfter : undefined);
     } catch (error) {
       this.end();
-      if (!isTimedOut || error instanceof AddressDenied) return failureOf(error);
+      if (!isTimedOut || error instanceof AddressDenied) return failureOf(error, this.egress.isProxied);
       return {
         error: isOpening ? 'no connection was established within 5 s' : 'no complete response arrived within 15 s',
       };

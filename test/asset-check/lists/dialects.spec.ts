@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DialectName } from '../../../src/asset-check/lists/dialects.js';
 import { describeRejected } from '../../../src/asset-check/lists/list-entry.js';
+import { Guards } from '../../../src/asset-check/lists/guards.js';
+import { HostingSuffixes, shippedSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import { checkerOf, guardOf } from '../checker-of.js';
 import { cpuMs } from '../../support/cpu.js';
 import { brief, listOf } from '../../support/list-of.js';
@@ -22,6 +24,17 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['adblock', '@@||x.example^$important', ALLOWED],
   ['adblock', '@@||x.example^$script', 'unsupported'],
   ['adblock', '@@x.example', 'unsupported'],
+  ['adblock', '|x.example^', BLOCKED],
+  ['adblock', '|x.example|', BLOCKED],
+  ['adblock', '|x.example^|$important', BLOCKED],
+  ['adblock', '|x.example', 'unsupported'],
+  ['adblock', '@@|x.example^', ALLOWED],
+  ['adblock', '@@|x.example^|$important', ALLOWED],
+  ['adblock', '@@||a*.co.uk^', 'public-suffix'],
+  ['adblock', '@@||a*^', 'unreadable'],
+  ['adblock', '||a*.x.example^', 'unreadable'],
+  ['adblock', '@@||x.*^', 'unreadable'],
+  ['adblock', '@@||a*b*c*.x.example^', 'unreadable'],
   ['adblock', '||x.example^$third-party', 'unsupported'],
   ['adblock', '||x.example^$badfilter', 'unsupported'],
   ['adblock', '||x.example/ads^', 'unsupported'],
@@ -54,10 +67,15 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['dnsmasq', 'address=/x.example/#', BLOCKED],
   ['dnsmasq', 'address=/y.example/x.example/127.0.0.1', BLOCKED],
   ['dnsmasq', 'server=/x.example/', BLOCKED],
+  ['dnsmasq', 'address = /x.example/', BLOCKED],
+  ['dnsmasq', 'server\t= /x.example/#', ALLOWED],
+  ['dnsmasq', 'ipset = /x.example/set', 'unsupported'],
   ['dnsmasq', 'local=/x.example/ # why', BLOCKED],
   ['dnsmasq', 'server=/x.example/#', ALLOWED],
   ['dnsmasq', 'address=/x.example/203.0.113.7', 'redirect'],
   ['dnsmasq', 'server=/x.example/9.9.9.9#53', 'redirect'],
+  // @ghostery/adblocker 2.18.2 reads `to=` as the site that sends the request.
+  ['adblock', '||x.example^$to=x.example', 'unsupported'],
   ['dnsmasq', 'ipset=/x.example/set', 'unsupported'],
   ['dnsmasq', 'address=/#/0.0.0.0', 'unreadable'],
   ['unbound', 'local-zone: "x.example" always_nxdomain', BLOCKED],
@@ -65,6 +83,7 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['unbound', 'local-zone: x.example refuse', BLOCKED],
   ['unbound', 'local-data: "x.example A 0.0.0.0"', BLOCKED],
   ['unbound', "local-data: 'x.example. 3600 IN AAAA ::'", BLOCKED],
+  ['unbound', 'local-data: "x.example 1h30m A 0.0.0.0"', BLOCKED],
   ['unbound', 'local-zone: "x.example" always_transparent', ALLOWED],
   ['unbound', 'local-zone: "x.example" transparent', ALLOWED],
   ['unbound', 'local-zone: "x.example" typetransparent', ALLOWED],
@@ -77,11 +96,16 @@ const LINES: readonly (readonly [DialectName, line: string, expected: string])[]
   ['rpz', 'x.example. 300 IN CNAME *. ; why', BLOCKED],
   ['rpz', 'x.example IN CNAME rpz-drop.', BLOCKED],
   ['rpz', 'x.example A 0.0.0.0', BLOCKED],
+  ['rpz', 'x.example 1w2d IN CNAME .', BLOCKED],
+  ['rpz', 'x.example ( 6H IN CNAME . )', BLOCKED],
+  ['rpz', '$INCLUDE more.zone', 'unsupported'],
   ['rpz', 'x.example CNAME rpz-passthru.', ALLOWED],
   ['rpz', 'x.example CNAME garden.example.', 'redirect'],
   ['rpz', 'x.example 1h A 203.0.113.7', 'redirect'],
   ['rpz', '24.0.100.51.198.rpz-ip CNAME .', 'unsupported'],
   ['rpz', 'x.example TXT "why"', 'unsupported'],
+  // A record without an owner (RFC 1035, 5.1) is rejected. dns-zonefile 0.3.2 reads it as one of another name.
+  ['rpz', '  A 0.0.0.0', 'unreadable'],
   ['rpz', '*.x.example CNAME .', NO],
   ['rpz', '$TTL 300', NO],
   ['rpz', '@ IN SOA localhost. root.localhost. (', NO],
@@ -192,10 +216,107 @@ describe('A line of a dialect', () => {
     expect(content.rejected).toMatchObject([{ reason: 'unsupported', count: 1 }]);
   });
 
+  it('for exactly one host, or with a pattern, exempts these hosts and no others', async () => {
+    const lines = [
+      '||x.example^',
+      '@@|x.example^|',
+      '@@||a*.x.example^',
+      '@@|*z.x.example^',
+      '|y.example^',
+      '||w.example^$important',
+      '@@||a*.w.example^',
+      '@@||b*.w.example^$important',
+      '|www.host.example^',
+    ];
+    for (const ordered of [lines, lines.toReversed()]) {
+      const { content, check } = await listOf(ordered.join('\n'), 'adblock');
+      const hosts = ['x', 'b.x', 'ad.x', 'q.a-1.x', 'ba.x', 'qz.x', 'y', 'q.y', 'a.w', 'b.w', 'www.host', 'host'];
+      expect(hosts.map((host) => [host, brief(check(`${host}.example`))])).toEqual([
+        ['x', 'ALLOWED x.example'],
+        ['b.x', 'BLOCKED x.example parent-domain'],
+        ['ad.x', 'ALLOWED a*.x.example'],
+        ['q.a-1.x', 'ALLOWED a*.x.example'],
+        ['ba.x', 'BLOCKED x.example parent-domain'],
+        ['qz.x', 'ALLOWED *z.x.example'],
+        ['y', 'BLOCKED y.example'],
+        ['q.y', 'not-found'],
+        ['a.w', 'BLOCKED w.example parent-domain'],
+        ['b.w', 'ALLOWED b*.w.example'],
+        ['www.host', 'BLOCKED www.host.example'],
+        ['host', 'not-found'],
+      ]);
+      expect(content.rejected).toEqual([]);
+    }
+    const cancelled = await listOf('||o.example^\n|x.example^\n|x.example^$badfilter', 'adblock');
+    expect(brief(cancelled.check('x.example'))).toBe('not-found');
+  });
+
+  it('for exactly a guarded host is overruled and counted', async () => {
+    const guard = new Guards([await guardOf('x.example')]);
+    const { content } = await listOf('|x.example^\n||o.example^', 'adblock');
+    const suffixes = new HostingSuffixes(shippedSuffixes());
+    expect(await guard.overruledEntriesOf(content.table, suffixes)).toEqual({
+      count: 1,
+      examples: [{ entry: 'x.example', guard: 'popular' }],
+    });
+    const check = await checkerOf([], [{ format: 'adblock', text: '|x.example^' }], [await guardOf('x.example')]);
+    expect(check('x.example').status).toBe('UNKNOWN');
+  });
+
+  it('with very many patterns is refused beyond a thousand', async () => {
+    const lines = Array.from({ length: 1_002 }, (_, n) => `@@||a*.x-${n}.example^`);
+    const { content } = await listOf(`||x.example^\n${lines.join('\n')}`, 'adblock');
+    expect(content.rejected).toMatchObject([{ reason: 'unsupported', count: 2 }]);
+    const before = cpuMs();
+    for (let n = 0; n < 100; n += 1) await listOf(`||x.example^\n@@||a*a*b.x.example^`, 'adblock');
+    expect(cpuMs() - before).toBeLessThan(2_000);
+  });
+
+  it.each([
+    'x.example. 1w IN SOA ns.y.example. root.y.example. (\n  2026112701 ; serial\n  6h 15m\n  1w\n  1d )',
+    '@ IN SOA (\n ns.y.example.\n root.y.example.\n 1 6h 15m 1w 1d\n)',
+    '@ 6H SOA ns.y.example. (\nroot.y.example. 1 21600 900 1w 1d)\n@ NS ns.y.example.',
+  ])('of a response policy zone may continue in the next lines: %j', async (head) => {
+    const records = 'a.example CNAME .\nb.example 6h CNAME .\nc.example TXT "a (b"\nd.example 1w IN CNAME (\n . )';
+    const { content, check } = await listOf(`${head}\n${records}`, 'rpz');
+    expect(content.table.size).toBe(3);
+    expect(['a.example', 'b.example', 'd.example', 'ns.y.example'].map((host) => brief(check(host)))).toEqual([
+      'BLOCKED a.example',
+      'BLOCKED b.example',
+      'BLOCKED d.example',
+      'not-found',
+    ]);
+    expect(content.rejected).toMatchObject([{ reason: 'unsupported', count: 1 }]);
+  });
+
   it('of a response policy zone covers the hosts below a wildcard', async () => {
     const { check } = await listOf('*.x.example CNAME .\n', 'rpz');
     expect(brief(check('a.x.example'))).toMatch(/^BLOCKED/);
     expect(brief(check('x.example'))).toBe('not-found');
+  });
+});
+
+describe('A list in JSON', () => {
+  it('of objects is refused, and the refusal shows them', async () => {
+    const text = JSON.stringify([{ domain: 'a.example' }, { domain: 'b.example' }]);
+    await expect(listOf(text, 'json')).rejects.toThrow(
+      'no usable entries: 2 unreadable ("{\\"domain\\":\\"a.example\\"}"',
+    );
+  });
+
+  it('of MetaMask blocks the pages of its API, and names the arrays that are not read', async () => {
+    const text = {
+      blocklist: ['x.example'],
+      blocklistPaths: ['y.example/a'],
+      c2DomainBlocklist: ['0a', '0b'],
+      tolerance: 1,
+    };
+    const { content, check } = await listOf(JSON.stringify(text), 'metamask');
+    expect(brief(check('https://y.example/a/b'))).toBe('BLOCKED y.example/a parent-domain');
+    expect(brief(check('https://y.example'))).toBe('not-found');
+    expect(content.rejected.map(describeRejected)).toEqual([
+      '1 unsupported ("\\"c2DomainBlocklist\\" with 2 entries")',
+    ]);
   });
 });
 

@@ -71,6 +71,14 @@ describe('readEvents', () => {
     expect(readBinary()).toEqual(EXPECTED);
   });
 
+  it.each(['application/vnd.example+json', 'Application/Problem+JSON; charset=utf-8', 'text/json'])(
+    'reads one event in binary mode with data of the type %s',
+    (type) => {
+      expect(read(type, '{"threatId":"t-1"}', BINARY_HEADERS)).toEqual([EXPECTED]);
+      expect(() => read(type, JSON.stringify(GOOD))).toThrow('without ce- headers is not an event');
+    },
+  );
+
   it('reads the events of the CloudEvents SDK in structured and binary mode', () => {
     const event = new SdkEvent({ ...GOOD, datacontenttype: 'application/json' });
     for (const message of [HTTP.structured(event), HTTP.binary(event)]) {
@@ -96,6 +104,8 @@ describe('readEvents', () => {
     'application/xml',
     'application/cloudevents',
     'application/cloudevents+avro',
+    'application/cloudevents-list+json',
+    'application/json5',
     `${STRUCTURED}; charset=iso-8859-1`,
     `${BATCH}; charset=utf-16`,
   ])('returns 415 for the media type %s', (contentType) => {

@@ -269,6 +269,7 @@ describe('A parked event', () => {
     ]);
     await rebuild(source, [records]);
     expect(await listed()).toEqual(rows);
+    expect(await listParked(database.pool)).toEqual([]);
     // Readers keep the beginning of the id of the event at their position.
     expect(await source.log.has({ position: BigInt(head), event: parked.event_id.slice(0, 8) })).toBe(true);
   });

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { ApiResponse } from '../../support/call.js';
+import { LISTED_KIND } from '../../../src/events/listed-items.js';
 import { eventually } from '../../support/eventually.js';
 import { operatorCall } from '../../support/operator-call.js';
 import { sharedApp, sharedProjecting } from '../../support/open-for-tests.js';
@@ -358,6 +360,9 @@ describe('A request of TAXII', () => {
   it.each([
     [undefined, 200],
     ['*/*', 200],
+    ['application/*', 200],
+    ['application/*;q=0, */*', 406],
+    ['application/taxii+json;version=2.1;q=0, application/*', 406],
     ['application/taxii+json;version=2.1', 200],
     ['application/TAXII+json; version=2.1', 200],
     ['application/taxii+json', 200],
@@ -436,17 +441,21 @@ describe('A request of TAXII', () => {
   it('is sent again, not revalidated, once its `next` has become invalid', async () => {
     const path = `${objects}?limit=1`;
     const first = await get(path);
-    const invalid = stored(threat('parked'));
-    await app.log.append(invalid.stream, 'any', [
-      { ...invalid.event, data: { ...(invalid.event.data as object), status: 7 } },
-    ]);
-    await projecting.reached();
-    await app.pool.query(`update read.parked_events set position = 0`);
+    // A failover lost the event of the last object of the page, with which its millisecond ends, and upstream has sent it again: it has another id now.
+    const id = randomUUID();
+    const text = `
+      with row as (
+        select position from read.listed_records
+        where kind = ${LISTED_KIND.threat} and object_id is not null and organization = 'acme'
+        order by added_at, position desc limit 1
+      ), moved as (update log.events e set event_id = $1 from row where e.position = row.position)
+      update read.listed_records r set event_id = $1, moved_by = null, moved_to = null from row
+      where r.position = row.position`;
+    expect((await app.pool.query(text, [id])).rowCount).toBe(1);
     expect((await get(`${objects}?next=${first.body.next}`)).status).toBe(410);
     const again = await get(path, acme, { 'if-none-match': first.headers.get('etag')! });
     expect([again.status, again.body.objects]).toEqual([200, first.body.objects]);
     expect((await get(`${objects}?next=${again.body.next}`)).status).toBe(200);
-    await app.pool.query('delete from read.parked_events');
   });
 
   it('of any form gets no 5xx, and its errors are those of TAXII', async () => {

@@ -22,6 +22,23 @@ describe('readConfig', () => {
     });
   });
 
+  it('verifies the certificate of a database by the authorities of Node with sslrootcert=system', () => {
+    for (const query of [
+      'sslrootcert=system',
+      'sslmode=require&sslrootcert=system',
+      'sslrootcert=system&sslmode=verify-full',
+    ])
+      for (const name of ['DATABASE_URL', 'DATABASE_READ_URL'] as const) {
+        const { databaseUrl, databaseReadUrl } = readConfig({
+          DATABASE_URL: 'postgres://u:s%40t@h/d',
+          [name]: `postgres://u:s%40t@h:5433/d?${query}&application_name=a`,
+        });
+        const url = new URL((name === 'DATABASE_URL' ? databaseUrl : databaseReadUrl)!);
+        expect([url.username, url.password, url.host]).toEqual(['u', 's%40t', 'h:5433']);
+        expect(Object.fromEntries(url.searchParams)).toEqual({ sslmode: 'verify-full', application_name: 'a' });
+      }
+  });
+
   it('rejects an invalid setting with its name, and never repeats a value that may contain a password', () => {
     for (const [env, message] of [
       [{ PORT: '70000' }, 'PORT is "70000"; it must be a whole number from 0 to 65535'],
@@ -48,6 +65,14 @@ describe('readConfig', () => {
           `${name} names the file /nowhere/ca.pem, which cannot be read (ENOENT); correct its path`,
         ] as const,
       ]),
+      [
+        { DATABASE_URL: 'postgres://u:secret@h/d?sslmode=disable&sslrootcert=system' },
+        'DATABASE_URL has sslrootcert=system; set sslmode=verify-full, not disable',
+      ],
+      [
+        { OTEL_EXPORTER_OTLP_ENDPOINT: COLLECTOR, OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'grpc' },
+        'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL is "grpc"; it must be http/protobuf',
+      ],
       [{ WEBHOOK_PROXY: 'http://u:secret@h:port' }, `WEBHOOK_PROXY is not a valid URL; ${ENCODE}`],
       [
         { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://u:secret@h:port' },

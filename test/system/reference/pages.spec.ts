@@ -21,7 +21,12 @@ describe('The generated pages', () => {
     ['internals/waiting.md', waitingPage],
   ])('include an up-to-date %s, which `npm run record` writes', async (name, pageOf) => {
     const path = join(root, 'docs', name);
-    const page = await format(await pageOf(), { parser: 'markdown', singleQuote: true, printWidth: 120 });
+    const page = await format(await pageOf(), {
+      parser: 'markdown',
+      singleQuote: true,
+      printWidth: 120,
+      proseWrap: 'never',
+    });
     if (IS_RECORDING) writeFileSync(path, page);
     expect(readFileSync(path, 'utf8')).toBe(page);
   });

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
@@ -266,6 +269,25 @@ describe('An endpoint', () => {
     await rig.deliver({ clock: new FastClock() });
     await waitForCursor(webhook, await rig.log.head());
     expect(receiver.received).toHaveLength(19 + 20);
+  });
+
+  it('does not fail while the proxy of the operator refuses the password', async () => {
+    const clock = new FastClock();
+    const proxy = createServer((_, response) => void response.end());
+    proxy.on('connect', (_, socket) => void socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n'));
+    await once(proxy.listen(0, '127.0.0.1'), 'listening');
+    await rig.endpoint(url);
+    await rig.block(['t']);
+    await rig.projecting.reached();
+    const { port } = proxy.address() as AddressInfo;
+    const { unsent, stop } = await rig.deliver({ clock, proxy: `http://u:secret@127.0.0.1:${port}` });
+    await eventually('two attempts to send', () => unsent.length >= 2);
+    expect(clock.pauses.slice(0, 2)).toEqual([60_000, 60_000]);
+    expect(unsent[0]).toBe('the proxy answered with 407; correct the user name and the password in WEBHOOK_PROXY');
+    const written = 'select from service.webhook_progress union all select from service.webhook_attempts';
+    expect(await rig.rows(written)).toEqual([]);
+    await stop();
+    await new Promise((resolve) => proxy.close(resolve));
   });
 
   it('is not sent to and does not fail while its signing key is missing', async () => {

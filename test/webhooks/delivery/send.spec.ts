@@ -275,6 +275,29 @@ describe('A delivery through WEBHOOK_PROXY', () => {
     await egress.end();
   });
 
+  it.each([
+    ['407', 'the proxy answered with 407; correct the user name and the password in WEBHOOK_PROXY'],
+    ['refused', 'the proxy cannot be reached (ECONNREFUSED)'],
+    ['502', undefined],
+  ])('says whose fault it is if the answer of the proxy is %s', async (status, proxyFailure) => {
+    const failing = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.once('data', () => socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`));
+    }).listen(0, '127.0.0.1');
+    await once(failing, 'listening');
+    const { port } = failing.address() as AddressInfo;
+    if (status === 'refused') await new Promise((resolve) => failing.close(resolve));
+    const egress = new Egress(new Destinations(new NetworkPolicy([])), `http://127.0.0.1:${port}`);
+    for (const url of ['https://hooks.example/', 'http://hooks.example/'])
+      expect(await send(new Connection(egress), url)).toEqual(
+        proxyFailure === undefined
+          ? { error: 'the connection failed' }
+          : { error: 'the request could not be sent; the operator has been notified', proxyFailure },
+      );
+    await egress.end();
+    failing.close();
+  });
+
   it('ends when it is cancelled, also while the proxy opens the tunnel', async () => {
     const accepted: Socket[] = [];
     const silent = createServer((socket) => void accepted.push(socket.on('error', () => {}))).listen(0, '127.0.0.1');

@@ -157,6 +157,7 @@ export class WebhookReader {
       onLeaseLost: () => stop.abort(),
       warn: (sentence: string) => void warnings.push(sentence),
       signing: { failed: (error: unknown) => void warnings.push(String(error)) },
+      proxy: { failed: (error: unknown) => void warnings.push(String(error)) },
       onPoll: () => {},
     };
     await new EndpointDelivery(context, organization, webhookId).run();

@@ -12,6 +12,9 @@ import { readCopy, type StreamRewriter, reviewersIn, withoutReviews } from './st
 import type { EventStoreConnection } from '../connection.js';
 import type { OurStreams } from '../streams.js';
 
+/** What names the organization in a decision about a parked event: a text of the operator, or the stream. */
+const ERASED_FIELDS: Readonly<Record<string, string>> = { ParkedEventDropped: 'reason', ParkedEventRetried: 'stream' };
+
 /** Redacts contents in an EventStoreDB: the streams of the records are rewritten with redacted events. */
 export class EventStoreRedactor implements LogRedactor {
   constructor(
@@ -105,7 +108,7 @@ export class EventStoreEraser implements LogEraser {
   }
 
   async erase(target: OrganizationToErase, after: bigint, onPage: (page: ErasedPage) => Promise<void>): Promise<void> {
-    const dropped = await this.droppedEvents();
+    const dropped = await this.decidedEvents();
     const end = (await readWithRetries(() => this.connection.readEnd())) ?? BEGINNING;
     for await (const page of this.rewriter.pages(after)) {
       const own = page.filter(({ stream }) => organizationOf(stream) === target.organization);
@@ -138,22 +141,22 @@ export class EventStoreEraser implements LogEraser {
     }
   }
 
-  /** The ids of the parked events that an operator dropped with a reason. */
-  private async droppedEvents(): Promise<ReadonlySet<string>> {
+  /** The ids of the parked events that an operator dropped or retried. */
+  private async decidedEvents(): Promise<ReadonlySet<string>> {
     const ids = new Set<string>();
     for (const { type, data } of await this.rewriter.readStream(OPERATIONS_STREAM))
-      if (type === 'ParkedEventDropped') ids.add((data as { eventId: string }).eventId);
+      if (type in ERASED_FIELDS) ids.add((data as { eventId: string }).eventId);
     return ids;
   }
 
   private eraseReasons(ids: ReadonlySet<string>): Promise<void> {
-    const hasReason = ({ type, data }: RecordedEvent): boolean => {
-      const { eventId, reason } = data as { eventId: string; reason: string };
-      return type === 'ParkedEventDropped' && ids.has(eventId) && reason !== '[erased]';
+    const isNamed = ({ type, data }: RecordedEvent): boolean => {
+      const { eventId, ...fields } = data as Readonly<Record<string, string>>;
+      return type in ERASED_FIELDS && ids.has(eventId!) && fields[ERASED_FIELDS[type]!] !== '[erased]';
     };
-    const clean = cleaned(hasReason, (event) => ({
+    const clean = cleaned(isNamed, (event) => ({
       ...event,
-      data: { ...(event.data as object), reason: '[erased]' },
+      data: { ...(event.data as object), [ERASED_FIELDS[event.type]!]: '[erased]' },
     }));
     return this.rewriter.rewrite(OPERATIONS_STREAM, clean);
   }

@@ -101,6 +101,29 @@ describe('Subscriptions of one process to the log in PostgreSQL', () => {
     expect(late[5]!.data).toEqual({ rewritten: true });
   });
 
+  it('read again after a failover that lost the end of the log, while another one hangs the whole time', async () => {
+    await append(0, 8);
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const hanging = follow(() => released);
+    await eventually('the other subscription hangs', () => hanging.length === 9);
+    const fail = async ({ events }: Batch): Promise<void> => {
+      if (events.length > 0) throw new Error('the write failed');
+    };
+    const failing = log.subscribe(8n, fail, stop.signal);
+    await append(100, 4);
+    await expect(failing).rejects.toThrow('the write failed');
+    await database.pool.query('delete from log.events where position > 8');
+    await append(200, 5);
+    const again: RecordedEvent[] = [];
+    running.push(log.subscribe(8n, async ({ events }) => void again.push(...events), stop.signal));
+    await eventually('the subscription has the new end', () => again.length > 4);
+    expect(ids(again)).toEqual(ids(await log.readAll(8n, 100)));
+    release();
+    await eventually('the other subscription has the new end', () => hanging.length > 13);
+    expect(ids(hanging)).toEqual(ids(await log.readAll(BEGINNING, 100)));
+  });
+
   it('all continue after a read that failed', async () => {
     reading.mockRejectedValueOnce(Object.assign(new Error('connection lost'), { code: '57P01' }));
     const [one, other] = [follow(), follow()];
