@@ -490,3 +490,36 @@ describe('One account in several encodings is one asset', () => {
       expect([content, check(content).status]).toEqual([content, 'BLOCKED']);
   });
 });
+
+describe('A text in another form than a link', () => {
+  it('is BLOCKED by its mailbox behind any scheme, and by the host', async () => {
+    const check = await checkerOf(['BLOCKED EMAIL pay@box.example', 'BLOCKED URL evil.example']);
+    for (const scheme of ['lightning:', 'LIGHTNING://', '₿', 'xmpp:', 'sip:', 'unknown:', 'unknown://'])
+      expect([
+        scheme,
+        ...['pay@box', 'other@box', 'any@evil'].map((one) => check(`${scheme}${one}.example`).status),
+      ]).toEqual([scheme, 'BLOCKED', 'UNKNOWN', 'BLOCKED']);
+  });
+
+  it('is ALLOWED only if a browser shows nothing else', async () => {
+    const check = await checkerOf(['ALLOWED URL good.example', 'BLOCKED URL evil.example']);
+    for (const [start, status] of [
+      ['view-source:', 'ALLOWED'],
+      ['blob:', 'ALLOWED'],
+      ['about:reader?url=', 'ALLOWED'],
+      ['chrome-extension://mhjfbmdgcfjbbpaeojofohoefgiehjai/', 'UNKNOWN'],
+    ])
+      expect(['good', 'evil'].map((host) => check(`${start}https://${host}.example/`).status)).toEqual([
+        status,
+        'BLOCKED',
+      ]);
+  });
+
+  it('is ALLOWED by no account if it names several, and BLOCKED by any', async () => {
+    const [good, evil, other] = ['a', 'b', 'c'].map((digit) => `0x${digit.repeat(40)}`);
+    const check = await checkerOf([`ALLOWED ADDRESS ${good}`, `BLOCKED ADDRESS ${evil}`]);
+    expect(check(`Pay ${good} now`).status).toBe('ALLOWED');
+    expect(check(`Pay ${good} or ${other}`).status).toBe('UNKNOWN');
+    expect(check(`Pay ${good} or ${evil}`).status).toBe('BLOCKED');
+  });
+});

@@ -113,6 +113,20 @@ describe('POST /v2/events', () => {
     }
   });
 
+  it('stores an event in binary mode whose data has a JSON media type of its own', async () => {
+    const { specversion, id, source, type, time, data } = { ...new CloudEvent(threat('vendor')) };
+    const headers = {
+      'ce-specversion': specversion,
+      'ce-id': id,
+      'ce-source': source,
+      'ce-type': type,
+      'ce-time': time!,
+    };
+    for (const media of ['application/vnd.example+json', 'Application/Vnd.Example+JSON; charset=utf-8'])
+      expect(await send(JSON.stringify(data), { type: media, headers })).toMatchObject({ status: 200 });
+    expect(await storedThreats('vendor')).toHaveLength(1);
+  });
+
   it('stores 999 of 1,000 events if one is invalid, names the invalid event, and recognises the stored events when they are sent again', async () => {
     const events = Array.from({ length: 1_000 }, (_, index) => threat(`k-${index}`));
     events[500] = threat('k-500', { status: 'approved', createdAt: '2026-02-30T00:00:00Z' });
