@@ -4,10 +4,11 @@
  */
 import { Pool } from 'pg';
 import { Projector } from '../../../projections/engine/projector.js';
+import type { Batch } from '../../../src/event-log/event-log.js';
 import type { ProjectionBatch } from '../../../projections/engine/dispatch-batch.js';
 
 interface Writes {
-  write(parts: readonly ProjectionBatch[], ...rest: unknown[]): Promise<void>;
+  write(parts: readonly ProjectionBatch[], piece: Batch, ...rest: unknown[]): Promise<void>;
 }
 type Query = (...given: unknown[]) => unknown;
 
@@ -22,9 +23,9 @@ process.channel?.unref();
 
 const writer = Projector.prototype as unknown as Writes;
 const { write } = writer;
-writer.write = async function (this: Writes, parts, ...rest) {
-  if (parts.some(({ projection }) => projection.name === 'records')) await end;
-  return write.call(this, parts, ...rest);
+writer.write = async function (this: Writes, parts, piece, ...rest) {
+  if (piece.events.length > 0 && parts.some(({ projection }) => projection.name === 'records')) await end;
+  return write.call(this, parts, piece, ...rest);
 };
 
 const pool = Pool.prototype as unknown as { query: Query };
