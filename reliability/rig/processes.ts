@@ -103,6 +103,11 @@ export class Process {
     return this.child.exitCode;
   }
 
+  /** Sends a message to the preloaded module. */
+  tell(message: 'hang' | 'go'): void {
+    this.child.send(message);
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.child.kill(signal);
   }

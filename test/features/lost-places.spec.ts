@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Pool } from 'pg';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
@@ -57,11 +59,29 @@ describe('A place that the log loses after the page was read, and before it is a
     const { arrived, go } = holdRows(statement);
     const asked = app.call(next, { key });
     await arrived;
+    // Calls share their reads in order, so a question that was asked beside the page has its answer now.
+    await app.log.has({ position: 0n, event: '' });
     // A failover: the log has other events at the positions of the lost ones.
     await app.pool.query(`update log.events set event_id = gen_random_uuid() where stream like $1`, [
       `threat-${organization}:%`,
     ]);
     go();
     expect((await asked).status).toBe(410);
+  });
+});
+
+describe('The readers of a place', () => {
+  it('are those of the table in docs/internals/event-log.md', () => {
+    const root = join(import.meta.dirname, '../..');
+    const asks = /\blog\.(?:has|subscribe)\(|^export const followStream|^class SharedPages/m;
+    const files = ['src', 'projections'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => `${folder}/${name}`),
+    );
+    const readers = files.filter((file) => asks.test(readFileSync(join(root, file), 'utf8')));
+    const page = readFileSync(join(root, 'docs/internals/event-log.md'), 'utf8');
+    const table = page.split('## Who reads a place')[1]!.split('These have')[0]!;
+    expect(readers.sort()).toEqual([...table.matchAll(/`([^`]+\.ts)`/g)].map(([, file]) => file).sort());
   });
 });

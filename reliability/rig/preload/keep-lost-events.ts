@@ -1,4 +1,5 @@
 /** Removes the checks that known events are still in the log, so that lost keys and verdicts remain valid. */
+import './hang-across-failover.js';
 import { EventsLost } from '../../../src/event-log/read-streams.js';
 import { KeyRing } from '../../../src/api-keys/key-ring.js';
 import { EventLog } from '../../../src/event-log/event-log.js';
