@@ -40,6 +40,8 @@ interface Version {
 /** A state of an entry. `views` has a digest of the view of each organization that the state names. */
 interface StateChange extends Place, Version {
   readonly assetHash: string;
+  /** A digest of the content. Absent once the content has been redacted, as in the log. */
+  readonly content?: string;
   readonly views: Readonly<Record<string, { readonly digest: string; readonly counts: boolean }>>;
 }
 
@@ -57,6 +59,8 @@ interface Verdict extends Place, Version {
   readonly movedBy?: string;
   /** Null if the entry was deleted or no longer concerns the organization. */
   readonly digest: string | null;
+  /** As in `StateChange`. */
+  readonly content?: string;
   /** Undefined if it is not known, because an earlier version redacted the row. */
   readonly assetHash?: string;
   readonly first: Place;
@@ -64,19 +68,22 @@ interface Verdict extends Place, Version {
   readonly hasCounted: boolean;
 }
 
-type Verdicts = Readonly<Record<string, Verdict>>;
+/** The result of changes: the verdicts, and the version of the last state. */
+interface Verdicts extends Version {
+  readonly rows: Readonly<Record<string, Verdict>>;
+}
 
 /** The column `history` of `reviewed_entries`. */
 interface EntryHistory {
-  /** The changes before `changes`, of which only their result is kept, and the version of the last state of them. */
-  readonly before: (Version & { readonly rows: Verdicts }) | null;
+  /** The changes before `changes`, of which only their result is kept. */
+  readonly before: Verdicts | null;
   /** In the order of the log. */
   readonly changes: readonly Change[];
 }
 
 /**
  * Maximum number of changes that are kept of an entry, which limits the size of its row. If an entry has more, a retried
- * event that is older than these changes may leave another place than a rebuild does.
+ * event that is older than these changes, or than the last redaction then, may leave another place than a rebuild does.
  */
 const MAX_CHANGES = 64;
 
@@ -111,6 +118,9 @@ const viewOf = (item: string): RecordView => {
   return { item, createdAt: instant, status, asset, brands, countedAt: instant };
 };
 
+const contentOf = (asset: Asset): { readonly content?: string } =>
+  isRedacted(asset) ? {} : { content: hash('sha1', asset.content, 'base64url') };
+
 /** A redaction does not change the digest of a view. */
 const digestOf = ({ asset, status, brands, createdAt }: RecordView, assetHash: string | undefined): string =>
   hash('sha1', JSON.stringify([asset!.type, assetHash, status, brands, createdAt]), 'base64url');
@@ -134,14 +144,17 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
       { digest: digestOf(view, assetHash), counts: view.status === 'BLOCKED' },
     ]),
   );
-  const state = { version, eventId, position: Number(position), recordedAt, assetHash, views: digests };
+  const content = contentOf(event.data.asset);
+  const state = { version, eventId, position: Number(position), recordedAt, assetHash, ...content, views: digests };
   return { changeId, position, state, views };
 };
 
 const isState = (change: Change): change is StateChange => 'views' in change;
 
+const withoutContent = <Known extends { readonly content?: string }>({ content: _, ...rest }: Known) => rest;
+
 /** The verdicts after a change. */
-const next = (verdicts: Verdicts, change: Change): Verdicts => {
+const next = ({ rows, ...latest }: Verdicts, change: Change): Verdicts => {
   const { position, recordedAt, addedAt, assetHash } = change;
   const place = { position, recordedAt, addedAt };
   if (!isState(change)) {
@@ -149,36 +162,47 @@ const next = (verdicts: Verdicts, change: Change): Verdicts => {
       verdict.digest !== null &&
       verdict.position < position &&
       (verdict.assetHash === undefined || verdict.assetHash === assetHash);
-    return Object.fromEntries(
-      Object.entries(verdicts).map(([organization, verdict]) => [
-        organization,
-        isConcerned(verdict) ? { ...verdict, ...place, movedBy: change.movedBy } : verdict,
-      ]),
-    );
+    // The states may have differed only in their contents, so the row has the last of them.
+    const redacted = Object.entries(rows).map(([organization, verdict]) => [
+      organization,
+      isConcerned(verdict) ? { ...withoutContent(verdict), ...place, ...latest, movedBy: change.movedBy } : verdict,
+    ]);
+    return { ...latest, rows: Object.fromEntries(redacted) as Verdicts['rows'] };
   }
   const { version, eventId, views } = change;
-  const after: Record<string, Verdict> = { ...verdicts };
-  for (const organization of new Set([...Object.keys(verdicts), ...Object.keys(views)])) {
+  const after: Record<string, Verdict> = { ...rows };
+  for (const organization of new Set([...Object.keys(rows), ...Object.keys(views)])) {
     const { digest = null, counts = false } = views[organization] ?? {};
-    const known = verdicts[organization];
+    const content = digest === null ? undefined : change.content;
+    const known = rows[organization];
     // A redacted verdict whose content is sent again is listed again.
-    if (known && known.digest === digest && (known.movedBy === undefined || digest === null)) continue;
+    if (known?.digest === digest && (digest === null || (known.movedBy === undefined && known.content === content)))
+      continue;
     after[organization] = {
       ...place,
       version,
       eventId,
       digest,
+      ...(content !== undefined && { content }),
       assetHash,
       first: known?.first ?? place,
       hasCounted: counts || (known?.hasCounted ?? false),
     };
   }
-  return after;
+  return { version, eventId, rows: after };
 };
 
-const verdictsOf = ({ before, changes }: EntryHistory): Verdicts => changes.reduce(next, before?.rows ?? {});
+const verdictsOf = ({ before, changes }: EntryHistory): Verdicts['rows'] =>
+  changes.reduce(next, before ?? { ...NO_STATE, rows: {} }).rows;
 
 const latestOf = ({ before, changes }: EntryHistory): Version => changes.findLast(isState) ?? before ?? NO_STATE;
+
+/** Removes the digests of contents that a later change redacts. */
+const withoutRedacted = (changes: readonly Change[]): Change[] => {
+  const isRedactedAfter = (state: StateChange): boolean =>
+    changes.some((c) => !isState(c) && c.position > state.position && c.assetHash === state.assetHash);
+  return changes.map((change) => (isState(change) && isRedactedAfter(change) ? withoutContent(change) : change));
+};
 
 /** Adds a change to a history, unless it is known. A state is dropped as soon as a later state is before it in the log. */
 const withChange = (history: EntryHistory, change: Change): EntryHistory => {
@@ -191,13 +215,11 @@ const withChange = (history: EntryHistory, change: Change): EntryHistory => {
     if (isKnown) return history;
     changes = changes.filter((other) => !isState(other) || other.position < change.position || isLater(other, change));
   } else if (changes.some((other) => !isState(other) && other.movedBy === change.movedBy)) return history;
-  changes = [...changes, change].sort((a, b) => a.position - b.position);
-  if (changes.length > MAX_CHANGES) {
+  changes = withoutRedacted([...changes, change].sort((a, b) => a.position - b.position));
+  // What the rows before the changes say of redacted contents is not what a rebuild finds in the log.
+  while (changes.length > MAX_CHANGES || (before && changes.some((one) => !isState(one)))) {
     const [first, ...rest] = changes as [Change, ...Change[]];
-    if (before || isState(first)) {
-      const { version, eventId } = isState(first) ? first : before!;
-      before = { version, eventId, rows: next(before?.rows ?? {}, first) };
-    }
+    if (before || isState(first)) before = next(before ?? { ...NO_STATE, rows: {} }, first);
     changes = rest;
   }
   return { before, changes };
@@ -215,7 +237,9 @@ const historyBefore = (latest: Version, stored: readonly StoredVerdict[]): Entry
       eventId,
       addedAt: row.addedAt ?? recordedAt,
       ...(movedBy !== null && { movedBy }),
-      digest: item === null ? null : digestOf(viewOf(item), assetHash),
+      ...(item === null
+        ? { digest: null }
+        : { digest: digestOf(viewOf(item), assetHash), ...contentOf(viewOf(item).asset!) }),
       ...(assetHash !== undefined && { assetHash }),
       first: { position, recordedAt: recorded, addedAt: recorded },
       hasCounted: row.objectId !== null,
@@ -323,7 +347,11 @@ export const foldVerdicts = async (
     }
     for (const [organization, verdict] of Object.entries(after)) {
       if (isSame(verdict, verdictsBefore[organization])) continue;
-      const ofSameView = states.filter(({ state }) => state.views[organization]?.digest === verdict.digest);
+      const ofSameView = states.filter(
+        ({ state: { views, content } }) =>
+          views[organization]?.digest === verdict.digest &&
+          (verdict.movedBy !== undefined || content === verdict.content),
+      );
       const newest = ofSameView.find(({ state }) => state.eventId === verdict.eventId) ?? ofSameView[0];
       const item = own.get(organization)?.item;
       rows.push(

@@ -10,7 +10,7 @@ import { usesEventStore } from '../support/logs.js';
 import { newDatabase, newLogs } from '../support/open-for-tests.js';
 import { projectToHead } from '../support/projecting.js';
 import { Random } from '../support/random.js';
-import { recordedInOrder, sent, type Sent } from '../support/upstream.js';
+import { eventId, recordedInOrder, sent, type Sent } from '../support/upstream.js';
 import { delivered, disputes, history } from '../support/histories.js';
 import { type Kind, replayed, type Seen } from '../support/naive-records.js';
 import { seeds } from '../support/full-size.js';
@@ -150,6 +150,33 @@ describe('The projection of records', () => {
     await project(await logs.create(recordedInOrder(events.slice(0, 3)), () => 2));
     const before = (await seenInTables()).filter(({ organization }) => organization === 'acme');
     expect(before.map(({ position, item }) => [position, item?.['brands']])).toEqual([[0n, ['a', 'b']]]);
+  });
+
+  it('lists the corrected content of a verdict whose asset key and date stay the same', async () => {
+    const state = (content: string): Sent =>
+      sent('AssetStatusChanged', {
+        changeId: 'c1',
+        asset: { type: 'URL', content },
+        status: 'BLOCKED',
+        brandReviews: [{ organization: 'acme', brand: 'a' }],
+        createdAt: '2026-03-01T00:00:00Z',
+      });
+    const states = ['evil.example', 'EVIL.example', 'hxxp://evil[.]example', 'evil.example.'].map(state);
+    // Among states with the same instant, the highest event id wins.
+    const inOrder = states.sort((a, b) => (eventId(a) < eventId(b) ? -1 : 1));
+    for (const perBatch of [1, states.length]) {
+      await database.pool.query(
+        `truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`,
+      );
+      const log = await logs.create(recordedInOrder(inOrder), () => perBatch);
+      await project(log);
+      const [verdict] = await seenInTables();
+      expect(verdict).toMatchObject({
+        item: { asset: inOrder.at(-1)!.data['asset'] },
+        eventId: eventId(inOrder.at(-1)!),
+      });
+      expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
+    }
   });
 
   it('has a verification that finds wrong, missing and additional rows', async () => {

@@ -12,12 +12,13 @@ import { newDatabase } from '../../support/open-for-tests.js';
 import { projectToHead, retryAndProject } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { seeds } from '../../support/full-size.js';
-import { recordedInOrder, sent, type Sent, sentThreat } from '../../support/upstream.js';
+import { eventId, recordedInOrder, sent, type Sent, sentThreat } from '../../support/upstream.js';
 
 const database = newDatabase();
 
 const day = (n: number): string => new Date(Date.UTC(2026, 0, 1) + n * 86_400_000).toISOString();
-const asset = (n: number) => ({ type: 'URL', content: `late-${n}.example` });
+/** @param form 1 for another content with the same key */
+const asset = (n: number, form = 0) => ({ type: 'URL', content: `${['late', 'LATE'][form]}-${n}.example` });
 const hashOf = (n: number): string => newStoredKey({ type: 'X', data: { asset: asset(n) } } as never)!.hash;
 
 const redacted = (n: number, record: object): Sent =>
@@ -26,10 +27,10 @@ const threat = (n: number, updatedAt: string): Sent =>
   sentThreat('t', { asset: asset(n), createdAt: day(0), updatedAt });
 const THREAT = { organization: 'acme', kind: 'threat', id: 't' };
 const ENTRY = { kind: 'assetStatus', id: 'c' };
-const entry = (n: number, createdAt: string, organizations: readonly string[], status = 'BLOCKED'): Sent =>
+const entry = (n: number, createdAt: string, organizations: readonly string[], status = 'BLOCKED', form = 0): Sent =>
   sent('AssetStatusChanged', {
     changeId: 'c',
-    asset: asset(n),
+    asset: asset(n, form),
     status,
     brandReviews: organizations.map((organization) => ({ organization, brand: 'wallet' })),
     createdAt,
@@ -154,6 +155,7 @@ describe('A retried event leaves the rows of a rebuild', () => {
           at,
           ['acme', 'b', 'd'].filter(() => random.chance(0.6)),
           random.pick(['BLOCKED', 'ALLOWED']),
+          random.int(2),
         );
       });
       const { rows, rebuilt } = await retried(events, () => random.chance(0.4), { order: random });
@@ -167,6 +169,14 @@ describe('A retried event leaves the rows of a rebuild', () => {
     expect(rows).toEqual(rebuilt);
     const text = 'select jsonb_array_length(history -> $1) as changes from read.reviewed_entries';
     expect((await database.pool.query(text, ['changes'])).rows).toEqual([{ changes: 64 }]);
+  });
+
+  it('for a redacted entry of which more events are known than are kept', async () => {
+    const contents = Array.from({ length: 90 }, (_, n) => entry(1, day(1), ['acme'], 'BLOCKED', n % 2));
+    // Of states with one date, the one with the highest event id is the newest.
+    const many = contents.sort((a, b) => (eventId(a) < eventId(b) ? -1 : 1));
+    const { rows, rebuilt } = await retried([...many, redacted(1, ENTRY)], () => false);
+    expect(rows).toEqual(rebuilt);
   });
 
   it('beside events that the log stored after its clock was set back', async () => {

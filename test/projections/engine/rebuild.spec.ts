@@ -105,15 +105,15 @@ describe('Read models of an earlier version', () => {
     const versions = async (): Promise<object[]> =>
       (await database.pool.query('select version from read.checkpoints order by version')).rows;
     const versionBefore = { version: 1 };
-    const current = { version: versionOf(assetStatuses) };
+    const [statuses, groups] = PROJECTIONS.map((projection) => ({ version: versionOf(projection) }));
     try {
       await other.query(`select pg_advisory_lock(hashtext('read_next_asset-statuses'))`);
       const running = run();
       await eventually('two attempts have failed', () => failures() >= 2);
-      expect(await versions()).toEqual([versionBefore, current]);
+      expect(await versions()).toEqual([versionBefore, groups]);
       await other.query('select pg_advisory_unlock_all()');
       await running;
-      expect(await versions()).toEqual([current, current]);
+      expect(await versions()).toEqual([groups, statuses]);
     } finally {
       other.release();
     }
