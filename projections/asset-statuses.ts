@@ -22,12 +22,10 @@ export const READ_ENTRIES = statement(
     version: 'bigint',
     eventId: 'uuid',
     reviews: nullable('text[]'),
-    position: nullable('bigint'),
-    otherAssets: nullable('text[]'),
   },
   `
     select change_id as "changeId", asset_hash as "assetHash", asset, content, status, version, event_id as "eventId",
-      reviews, position, other_assets as "otherAssets"
+      reviews
     from asset_status_entries where change_id = any($1::text[])`,
 );
 
@@ -43,11 +41,8 @@ export const STORE_ENTRIES = storeNewest(
     version: 'bigint',
     eventId: 'uuid',
     reviews: 'text[]',
-    position: 'bigint',
-    otherAssets: 'text[]',
   },
-  // Every event changes these columns, also an older state.
-  { key: ['changeId'], merged: { position: 'excluded.position', otherAssets: 'excluded.other_assets' } },
+  { key: ['changeId'] },
 );
 
 /** Removes the assets of entries. The entries keep their statuses, which apply to nothing. */
@@ -62,8 +57,7 @@ export const REDACT_ENTRIES = statement(
 
 /**
  * Computes the statuses of assets. The key of an asset is '' if the last event about the asset redacted its content and
- * no entry has the content; such a row tells processes that a key which they cannot know any more has no status. Without
- * an asset in the arguments, the key stays.
+ * no entry has the content; such a row tells processes that a key which they cannot know any more has no status.
  */
 export const STORE_STATUSES = statement(
   'store-asset-statuses',
@@ -71,9 +65,8 @@ export const STORE_STATUSES = statement(
   {},
   `
     insert into asset_statuses as s (asset_hash, asset, content, status, created_at, position)
-    select t.asset_hash, coalesce(newest.asset, t.asset, known.asset, ''), newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
+    select t.asset_hash, coalesce(newest.asset, t.asset), newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
     from unnest($1::text[], $2::text[], $3::bigint[]) t (asset_hash, asset, position)
-    left join asset_statuses known on known.asset_hash = t.asset_hash
     left join lateral (
       select e.asset, e.content, e.status, e.version from asset_status_entries e
       where e.asset_hash = t.asset_hash and e.status is not null
@@ -83,9 +76,6 @@ export const STORE_STATUSES = statement(
       set asset = excluded.asset, content = excluded.content, status = excluded.status, created_at = excluded.created_at,
           position = greatest(s.position, excluded.position)`,
 );
-
-/** Must be incremented if the same events result in different rows. */
-const ROW_VERSION = 1;
 
 type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
 type StatusEvent = EntryEvent | EventOf<'ContentRedacted'>;
@@ -105,12 +95,6 @@ interface Incoming {
   readonly isCopy: boolean;
   readonly position: bigint;
 }
-
-/**
- * Maximum number of other assets of an entry that are known. If its events name more, a retried event may leave another
- * position than a rebuild does.
- */
-const MAX_OTHER_ASSETS = 64;
 
 /** The asset of a redacted entry: the entry has a status, which applies to nothing. */
 const NO_ASSET = { assetHash: '', asset: '', content: REDACTED };
@@ -137,18 +121,16 @@ const entryOf = ({ id, event }: ProjectedEvent<EntryEvent>, asset: string): Entr
     event.type === 'AssetStatusChanged'
       ? event.data.brandReviews.map(({ organization, brand }) => `${organization}:${brand}`)
       : null,
-  position: null,
-  otherAssets: null,
 });
 
 /**
- * For each asset: the status of its newest entry that is not deleted, and the position of the last event of all entries
- * that name or named the asset. Processes that keep statuses in memory read only assets whose position is later than the last position that
+ * For each asset: the status of its newest entry that is not deleted, and the position of the last event about the
+ * asset. Processes that keep statuses in memory read only assets whose position is later than the last position that
  * they have read.
  */
 export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',
-  versions: [KEY_VERSION, ROW_VERSION],
+  versions: [KEY_VERSION],
   tables: ['asset_status_entries', 'asset_statuses'],
   types: [...ENTRY_TYPES, 'ContentRedacted'],
   prepare: async (events) => {
@@ -161,45 +143,39 @@ export const assetStatuses: Projection<StatusEvent> = {
   },
 };
 
-/** Applies events one by one. Neither their order nor how the log is split into batches changes a position. */
+/**
+ * Applies events one by one in the order of the log, so that positions do not depend on how the log is split into
+ * batches.
+ */
 const write = async (incoming: readonly Incoming[], connection: PoolClient): Promise<void> => {
   const changeIds = [...new Set(incoming.map(({ changeId }) => changeId))];
   const entries = new Map((await READ_ENTRIES.run(connection, { changeIds })).map((row) => [row.changeId, row]));
   const changed = new Map<string, Entry>();
-  /** The assets by hash; an asset is undefined if it is not known here. */
-  const touched = new Map<string, { readonly asset: string | undefined; readonly position: number }>();
-  const touch = (hash: string, position: number, asset?: string): void => {
+  const touched = new Map<string, { readonly asset: string; readonly position: bigint }>();
+  const touch = ({ assetHash: hash, asset }: Pick<Entry, 'assetHash' | 'asset'>, position: bigint): void => {
     const known = touched.get(hash);
-    if (hash === '') return;
-    touched.set(hash, { asset: asset ?? known?.asset, position: Math.max(position, known?.position ?? position) });
+    if (hash !== '' && (!known || known.position < position)) touched.set(hash, { asset, position });
   };
   const redacted = new Set<string>();
   for (const { changeId, entry, redactedHash, isCopy, position } of incoming) {
     const known = entries.get(changeId);
-    const last = Math.max(Number(position), known?.position ?? -1);
-    const own = entry?.assetHash ?? redactedHash;
-    const named = new Set([...(known?.otherAssets ?? []), known?.assetHash ?? '', own]);
-    for (const hash of named) touch(hash, last);
-    // The earlier states in the stream are redacted as well, and the copy must not redact a later one.
-    touch(own, last, entry?.asset ?? (isCopy ? undefined : ''));
-    const isRedacted = entry === undefined && !isCopy && known?.assetHash === redactedHash;
-    if (isRedacted) redacted.add(changeId);
-    if (entry !== undefined) lastWriterWins(entries, changeId, entry);
-    const state = entries.get(changeId);
-    if (state === undefined) continue;
-    const next = { ...state, ...(isRedacted && NO_ASSET) };
-    const others = [...named].filter((hash) => hash !== '' && hash !== next.assetHash).sort();
-    const row = { ...next, position: last, otherAssets: others.slice(0, MAX_OTHER_ASSETS) };
-    entries.set(changeId, row);
-    changed.set(changeId, row);
+    if (entry === undefined) {
+      touch({ assetHash: redactedHash, asset: '' }, position);
+      // The earlier states in the stream are redacted as well, and the copy must not redact a later one.
+      if (isCopy || known?.assetHash !== redactedHash) continue;
+      const withoutAsset = { ...known, ...NO_ASSET };
+      entries.set(changeId, withoutAsset);
+      if (changed.has(changeId)) changed.set(changeId, withoutAsset);
+      else redacted.add(changeId);
+      continue;
+    }
+    if (known) touch(known, position);
+    touch(entry, position);
+    if (lastWriterWins(entries, entry.changeId, entry)) changed.set(entry.changeId, entry);
   }
   if (redacted.size > 0) await REDACT_ENTRIES.run(connection, { changeIds: [...redacted] });
-  const rows = [...changed.values()].map((entry) => ({
-    ...entry,
-    reviews: entry.reviews && nameArray(entry.reviews),
-    otherAssets: nameArray(entry.otherAssets!),
-  }));
+  const rows = [...changed.values()].map((entry) => ({ ...entry, reviews: entry.reviews && nameArray(entry.reviews) }));
   await STORE_ENTRIES.runEach(connection, rows);
-  const statuses = [...touched].map(([hash, { asset, position }]) => ({ assetHash: hash, asset, position }));
+  const statuses = [...touched].map(([hash, last]) => ({ assetHash: hash, ...last }));
   await STORE_STATUSES.runEach(connection, statuses);
 };

@@ -148,29 +148,6 @@ describe('The projection of asset statuses', () => {
     expect(await verify({ pool: database.pool, log }, [assetStatuses])).toEqual([]);
   });
 
-  it('has the positions of a rebuild after parked events were retried in any order', async () => {
-    const wrong: number[] = [];
-    for (const seed of seeds(5, 100)) {
-      const random = new Random(seed);
-      const events = recordedInOrder(history(random, 30));
-      const ids = new Set(events.filter(() => random.chance(0.4)).map(({ id }) => id));
-      const refusing: typeof assetStatuses = {
-        ...assetStatuses,
-        prepare: async (all, recorded) => {
-          if (all.some(({ id }) => ids.has(id))) throw new Error('not now');
-          return assetStatuses.prepare(all, recorded);
-        },
-      };
-      await database.pool.query('truncate read.asset_status_entries, read.asset_statuses, read.checkpoints');
-      const log = new InMemoryEventLog(events);
-      await projectToHead(log, database.pool, [refusing]);
-      for (const parked of random.shuffled(await listParked(database.pool)))
-        expect(await retryParked({ pool: database.pool, log }, assetStatuses, parked)).toBeUndefined();
-      if ((await verify({ pool: database.pool, log }, [assetStatuses])).length > 0) wrong.push(seed);
-    }
-    expect(wrong).toEqual([]);
-  });
-
   it('stores the key that the event carries, if the key is of this version', async () => {
     const [event] = recordedInOrder([entry('a', 'evil.example', 'BLOCKED', '2026-01-01T00:00:00Z')]);
     const key = 'URL:stored.example';

@@ -22,10 +22,6 @@ export interface AssetStatusTables {
      * existed.
      */
     reviews: string[] | null;
-    /** Position in the log of the last event of the entry. Null until a rebuild by version 2.3. */
-    position: number | null;
-    /** The hashes of the other assets that events of the entry name. Null until a rebuild by version 2.3. */
-    other_assets: string[] | null;
   };
   /**
    * The current status of each asset. Rows are never deleted, so that processes that poll by position see every change.
@@ -42,7 +38,7 @@ export interface AssetStatusTables {
     status: string;
     /** When the entry that determines the status was created (ms). Null: there is no such entry. */
     created_at: number | null;
-    /** Position in the log of the last event of the entries that name or named the asset. */
+    /** Position in the log of the last event about the asset. */
     position: number;
   };
 }
