@@ -98,6 +98,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
     const old = await issueApiKey(log, issue);
     await send([...reportsOf(`${name}-before`, REPORTS.before), statusOf(other, 'BLOCKED')]);
     await waitUntilCounted(url);
+    await eventually('the webhook works', () => kept.subjects.includes(`${name}-before-${REPORTS.before - 1}`));
     await eventually('the key works', async () => (await reads(old.key)) === 200);
     await eventually('the standbys have received everything', async () => {
       const rows = await standbys.query<{ n: number }>(
@@ -149,6 +150,11 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
       return otherKey !== undefined;
     });
     await makeGroup(`${name}-other`);
+    // The page of the reader then has the reports in the place of the lost ones.
+    if (!isLaneHanging)
+      await eventually('the new reports are listed', () =>
+        kept.subjects.includes(`${name}-after-${REPORTS.after - 1}`),
+      );
     hanging.tell('go');
     const eventsAfter = await wholeLog(log);
     const ids = new Set(eventsAfter.map(({ id }) => id));
