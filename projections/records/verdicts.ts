@@ -151,7 +151,10 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
 
 const isState = (change: Change): change is StateChange => 'views' in change;
 
-const withoutContent = <Known extends { readonly content?: string }>({ content: _, ...rest }: Known) => rest;
+const withoutContent = <Known extends { readonly content?: string }>(known: Known): Omit<Known, 'content'> => {
+  const { content: _, ...rest } = known;
+  return rest;
+};
 
 /** The verdicts after a change. */
 const next = ({ rows, ...latest }: Verdicts, change: Change): Verdicts => {

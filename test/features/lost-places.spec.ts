@@ -14,6 +14,7 @@ afterEach(() => {
 
 /** Keeps the rows of the next statement with such a name, which the database has sent, until `go` is called. */
 const holdRows = (named: RegExp): { readonly arrived: Promise<void>; readonly go: () => void } => {
+  // oxlint-disable-next-line unbound-method
   const original = Pool.prototype.query as (...given: unknown[]) => Promise<unknown>;
   let go = (): void => {};
   const gone = new Promise<void>((resolve) => (go = resolve));
@@ -82,6 +83,6 @@ describe('The readers of a place', () => {
     const readers = files.filter((file) => asks.test(readFileSync(join(root, file), 'utf8')));
     const page = readFileSync(join(root, 'docs/internals/event-log.md'), 'utf8');
     const table = page.split('## Who reads a place')[1]!.split('These have')[0]!;
-    expect(readers.sort()).toEqual([...table.matchAll(/`([^`]+\.ts)`/g)].map(([, file]) => file).sort());
+    expect(new Set(readers)).toEqual(new Set([...table.matchAll(/`([^`]+\.ts)`/g)].map(([, file]) => file)));
   });
 });

@@ -22,6 +22,7 @@ process.on('message', (message) => {
 process.channel?.unref();
 
 const writer = Projector.prototype as unknown as Writes;
+// oxlint-disable-next-line unbound-method
 const { write } = writer;
 writer.write = async function (this: Writes, parts, piece, ...rest) {
   if (piece.events.length > 0 && parts.some(({ projection }) => projection.name === 'records')) await end;

@@ -309,14 +309,18 @@ describe('The tables of a projection', () => {
       const log = new InMemoryEventLog();
       const before = await shape();
       expect(JSON.stringify(before)).toContain(tablespace);
-      await projectToHead(log, database.pool);
-      await rebuild({ pool: database.pool, log }, ALL);
+      await projectToHead(log, database.pool, [records]);
+      await rebuild({ pool: database.pool, log }, [records]);
       expect(await shape()).toEqual(before);
     } finally {
-      await database.pool.query(`
-        alter index read.listed_records_feed set tablespace pg_default;
-        alter index read.listed_records_pkey set tablespace pg_default`);
-      await database.pool.query(`drop tablespace ${tablespace}`);
+      // Dropping a tablespace waits until the server has written and synchronised the databases of all specs. A server
+      // that is deleted after the run need not drop it.
+      if (process.env['TEST_DATABASE_ENDS_WITH_RUN'] !== 'yes') {
+        await database.pool.query(`
+          alter index read.listed_records_feed set tablespace pg_default;
+          alter index read.listed_records_pkey set tablespace pg_default`);
+        await database.pool.query(`drop tablespace ${tablespace}`);
+      }
     }
   });
 
