@@ -105,7 +105,7 @@ export const killedMigration: Scenario<Scale> = {
   full: { rounds: 10 },
   everyChange: { rounds: 2 },
   run: killMigrations,
-  guard: 'all migrations run in one transaction',
+  guard: 'each migration is a transaction, or each of its statements can run twice',
   withoutGuard: withoutTransaction,
   controlFinding: /^The next start ended with The read models were made by a development version/,
 };

@@ -9,7 +9,12 @@ import { inTransaction, kyselyOver } from './transaction.js';
  * A numbered migration of a schema. Processes of earlier versions ignore the migration, unless the migration names a
  * minimal version.
  */
-export interface NumberedMigration extends Migration {
+export interface NumberedMigration extends Partial<Pick<Migration, 'up'>> {
+  /**
+   * Statements for tables that are large and read meanwhile, each committed before the next one, then `up`. So an index
+   * is created without the lock of the statement that added its column. Each statement must be able to run twice.
+   */
+  readonly statements?: readonly string[];
   /**
    * The oldest version that still works after the migration. Set if the migration removes or changes something that
    * earlier versions use.
@@ -49,9 +54,9 @@ const POLL_INTERVAL_MS = 100;
 const REPORT_AFTER_MS = 2_000;
 /**
  * How long a migration may wait for the lock of a table. While the migration waits, later statements on the table wait
- * too.
+ * too, so this is less than a request may wait for a lock.
  */
-const TABLE_LOCK_TIMEOUT_MS = 4_000;
+const TABLE_LOCK_TIMEOUT_MS = 1_500;
 /** The longest timer of Node, used instead of no timeout, because `pg` replaces 0 by the timeout of the pool. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -117,7 +122,17 @@ const readApplied = async (
   };
 };
 
-const applyPending = async (connection: PoolClient, schema: string, steps: Steps): Promise<string[]> => {
+/**
+ * Applies the next statement or the next migration.
+ * @param ran the statements of migrations that this process has run
+ * @returns the applied migrations of newer versions; undefined if something was applied, and more may be missing
+ */
+const applyNext = async (
+  connection: PoolClient,
+  schema: string,
+  steps: Steps,
+  ran: Set<string>,
+): Promise<string[] | undefined> => {
   const db = kyselyOver<Records>(connection);
   // A migration of a large table may take longer than any timeout.
   const withoutTimeout = kyselyOver<unknown>({
@@ -130,25 +145,30 @@ const applyPending = async (connection: PoolClient, schema: string, steps: Steps
   await createRecords(db, schema);
   const records = db.withSchema(schema);
   const { missing, newer } = await readApplied(records, schema, steps);
-  const last = LAST_IN_FIRST_TABLE[schema]!;
-  for (const name of missing) {
-    const step = steps[name]!;
-    await step.up(withoutTimeout);
-    // The time is taken from the database's clock, because it is compared with other times that the database has
-    // recorded.
-    const now = sql<string>`to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
-    await (
-      name <= last
-        ? records.insertInto('migrations').values({ name, timestamp: now })
-        : records.insertInto('later_migrations').values({
-            name,
-            applied_at: now,
-            must_know: step.minimalVersion?.knows ?? null,
-            minimal_version: step.minimalVersion?.version ?? null,
-          })
-    ).execute();
+  const [name] = missing;
+  if (name === undefined) return newer;
+  const { statements = [], up, minimalVersion } = steps[name]!;
+  const statement = statements.find((one) => !ran.has(one));
+  if (statement !== undefined) {
+    await sql.raw(statement).execute(withoutTimeout);
+    ran.add(statement);
+    return undefined;
   }
-  return newer;
+  await up?.(withoutTimeout);
+  // The time is taken from the database's clock, because it is compared with other times that the database has
+  // recorded.
+  const now = sql<string>`to_char(clock_timestamp() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+  await (
+    name <= LAST_IN_FIRST_TABLE[schema]!
+      ? records.insertInto('migrations').values({ name, timestamp: now })
+      : records.insertInto('later_migrations').values({
+          name,
+          applied_at: now,
+          must_know: minimalVersion?.knows ?? null,
+          minimal_version: minimalVersion?.version ?? null,
+        })
+  ).execute();
+  return undefined;
 };
 
 /**
@@ -162,11 +182,16 @@ export const missingMigrations = async (pool: Pool, schema: string, steps: Steps
   return rows[0]!.has_records ? (await readApplied(db, schema, steps)).missing : Object.keys(steps).sort();
 };
 
-/** @returns undefined if another process is migrating */
-const tryToMigrate = (pool: Pool, schema: string, steps: Steps): Promise<string[] | undefined> =>
+/** @returns as `applyNext`; 'locked' if another process is migrating */
+const tryToMigrate = (
+  pool: Pool,
+  schema: string,
+  steps: Steps,
+  ran: Set<string>,
+): Promise<string[] | undefined | 'locked'> =>
   inTransaction(pool, async (connection) => {
     const [row] = await LOCK_IF_FREE.plan(connection, { key: LOCK });
-    return row!.is_locked ? applyPending(connection, schema, steps) : undefined;
+    return row!.is_locked ? applyNext(connection, schema, steps, ran) : 'locked';
   });
 
 export interface MigrateOptions {
@@ -178,9 +203,10 @@ export interface MigrateOptions {
 
 /**
  * Migrates the tables of one schema to this version. Every process calls this function when it starts. A lock in the
- * database lets only one process migrate at a time, and all migrations are one transaction, so a process that is killed
- * leaves the tables unchanged. The timeouts of the pool do not apply to the migrations. The timeouts apply to each
- * attempt to take the lock, so that a waiting process notices when the server is gone.
+ * database lets only one process migrate at a time. Each migration, or each of its statements, is a transaction, so the
+ * locks of tables are held for one step only, and the next start continues after a process that was killed. The timeouts
+ * of the pool do not apply to the migrations. The timeouts apply to each attempt to take the lock, so that a waiting
+ * process notices when the server is gone.
  * @returns the applied migrations of newer versions, which this version can ignore
  * @throws ConfigError if a newer version has removed something that this version uses; or the database's error
  */
@@ -191,9 +217,11 @@ export const migrate = async (
   { onWait, stop }: MigrateOptions = {},
 ): Promise<string[]> => {
   let reportAt = performance.now() + REPORT_AFTER_MS;
+  const ran = new Set<string>();
   while (stop?.aborted !== true) {
-    const newer = await tryToMigrate(pool, schema, steps);
-    if (newer !== undefined) return newer;
+    const result = await tryToMigrate(pool, schema, steps, ran);
+    if (result === undefined) continue;
+    if (result !== 'locked') return result;
     if (performance.now() > reportAt) {
       onWait?.();
       reportAt = Infinity;

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Kysely, Migrator, PostgresDialect, sql } from 'kysely';
+import { Kysely, type Migration, Migrator, PostgresDialect, sql } from 'kysely';
 import type { Pool, PoolClient } from 'pg';
 import { ConfigError } from '../../src/runtime/config.js';
-import { migrate, missingMigrations, type NumberedMigration } from '../../src/postgres/migrator.js';
+import { migrate, missingMigrations } from '../../src/postgres/migrator.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { LOCK_UNTIL_COMMIT } from '../../src/postgres/statement.js';
 import { eventually } from '../support/eventually.js';
 import { newDatabase } from '../support/open-for-tests.js';
 
-const step = (statement: string): NumberedMigration => ({
+const step = (statement: string): Pick<Migration, 'up'> => ({
   up: async (db: Kysely<unknown>): Promise<void> => {
     await sql.raw(statement).execute(db);
   },
@@ -73,18 +73,47 @@ describe('migrate', () => {
     expect(await migrateWithKysely()).toBeUndefined();
   });
 
-  it('runs once if processes start together, and leaves nothing behind if a migration fails', async () => {
+  it('runs once if processes start together, and continues with the migration that failed', async () => {
     const broken = { ...EXPANDED, '0015-broken': step('alter table read.nowhere add b int') };
     const pools = Array.from({ length: 4 }, () => createPool(database.url, () => {}, { max: 1 }));
     try {
       for (const each of pools) {
         await expect(migrate(each, 'read', broken)).rejects.toThrow('"read.nowhere" does not exist');
-        // The server process caches that the schema is missing, also while it waits for the lock.
-        expect((await each.query(`select to_regnamespace('read') as found`)).rows).toEqual([{ found: null }]);
+        expect(await missingMigrations(pool, 'read', broken)).toEqual(['0015-broken']);
       }
       expect(await Promise.all(pools.map((each) => migrate(each, 'read', EXPANDED)))).toEqual([[], [], [], []]);
     } finally {
       for (const each of pools) await each.end();
+    }
+  });
+
+  it('lets readers read between the statements of a migration, and is completed after it was killed there', async () => {
+    const steps = {
+      ...EARLIER,
+      '0013-index': {
+        statements: [
+          'alter table read.first add column if not exists b int',
+          // A slow index: it waits for a lock that this test holds.
+          'select pg_advisory_xact_lock(7)',
+          'create index if not exists first_by_b on read.first (b)',
+        ],
+      },
+    };
+    const other = await pool.connect();
+    try {
+      await other.query('select pg_advisory_lock(7)');
+      const killed = migrate(pool, 'read', steps);
+      const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event = 'advisory'`;
+      await eventually('the second statement runs', async () => (await pool.query(waiting)).rowCount === 1);
+      await other.query(`begin; set local lock_timeout = '1s'; select b from read.first; commit`);
+      await other.query(`select pg_terminate_backend(pid) from (${waiting}) migrating`);
+      await expect(killed).rejects.toThrow();
+      expect(await missingMigrations(pool, 'read', steps)).toEqual(['0013-index']);
+      await other.query('select pg_advisory_unlock_all()');
+      expect(await migrate(pool, 'read', steps)).toEqual([]);
+      expect(await missingMigrations(pool, 'read', steps)).toEqual([]);
+    } finally {
+      other.release(true);
     }
   });
 
@@ -97,7 +126,7 @@ describe('migrate', () => {
         '0013-slow': step('select pg_sleep(1)'),
         '0014-limits': step(`create table read.limits as ${limits}`),
       });
-      expect((await pool.query('select * from read.limits')).rows).toEqual([{ statement: '0', lock: '4s' }]);
+      expect((await pool.query('select * from read.limits')).rows).toEqual([{ statement: '0', lock: '1500ms' }]);
       await expect(poolWithTimeouts.query('select pg_sleep(1)')).rejects.toThrow('timeout');
     } finally {
       await poolWithTimeouts.end();

@@ -1,13 +1,16 @@
-import { sql, type Kysely } from 'kysely';
-
-const STATEMENTS = [
-  `alter table read.records add column position bigint not null default 0,
-    add column named text[] collate "C"`,
-  'alter table read.facts add column since bigint not null default 0, add column lag smallint not null default 0',
+/**
+ * Adds what the metrics of the past are computed from. The projection `metrics` of this version fills the tables in a
+ * rebuild after the upgrade; until then, requests for the past are rejected.
+ */
+export const statements = [
+  `alter table read.records add column if not exists position bigint not null default 0,
+    add column if not exists named text[] collate "C"`,
+  `alter table read.facts add column if not exists since bigint not null default 0,
+    add column if not exists lag smallint not null default 0`,
   // Most facts are stored on the day of their instant. A query for the past examines only the others.
-  `create index facts_displaced on read.facts (organization, brand, lag, at)
+  `create index if not exists facts_displaced on read.facts (organization, brand, lag, at)
     where lag <> 0`,
-  `create table read.former_states (
+  `create table if not exists read.former_states (
     organization text collate "C" not null,
     kind text collate "C" not null,
     id text collate "C" not null,
@@ -18,7 +21,7 @@ const STATEMENTS = [
     named text[] collate "C",
     primary key (organization, kind, id, position)
   ) with (autovacuum_vacuum_scale_factor = 0.02)`,
-  `create table read.former_facts (
+  `create table if not exists read.former_facts (
     organization text collate "C" not null,
     brand text collate "C" not null,
     at bigint not null,
@@ -30,17 +33,9 @@ const STATEMENTS = [
     span smallint not null,
     primary key (organization, brand, span, since, at, measure, type, record) include (until)
   ) with (autovacuum_vacuum_scale_factor = 0.02)`,
-  `create table read.log_clock (
+  `create table if not exists read.log_clock (
     position bigint primary key,
     recorded_at bigint not null
   )`,
-  'create index log_clock_by_time on read.log_clock (recorded_at) include (position)',
+  'create index if not exists log_clock_by_time on read.log_clock (recorded_at) include (position)',
 ];
-
-/**
- * Adds what the metrics of the past are computed from. The projection `metrics` of this version fills the tables in a
- * rebuild after the upgrade; until then, requests for the past are rejected.
- */
-export const up = async (db: Kysely<unknown>): Promise<void> => {
-  for (const statement of STATEMENTS) await sql.raw(statement).execute(db);
-};
