@@ -151,10 +151,7 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
 
 const isState = (change: Change): change is StateChange => 'views' in change;
 
-const withoutContent = <Known extends { readonly content?: string }>(known: Known): Omit<Known, 'content'> => {
-  const { content: _, ...rest } = known;
-  return rest;
-};
+const withoutContent = <Known extends StateChange | Verdict>(known: Known): Known => ({ ...known, content: undefined });
 
 /** The verdicts after a change. */
 const next = ({ rows, ...latest }: Verdicts, change: Change): Verdicts => {
