@@ -14,13 +14,12 @@ afterEach(() => {
 
 /** Keeps the rows of the next statement with such a name, which the database has sent, until `go` is called. */
 const holdRows = (named: RegExp): { readonly arrived: Promise<void>; readonly go: () => void } => {
-  // oxlint-disable-next-line unbound-method
-  const original = Pool.prototype.query as (...given: unknown[]) => Promise<unknown>;
+  const { query } = Pool.prototype as unknown as { query: (...given: unknown[]) => Promise<unknown> };
   let go = (): void => {};
   const gone = new Promise<void>((resolve) => (go = resolve));
   const arrived = new Promise<void>((resolve) => {
     jest.spyOn(Pool.prototype, 'query').mockImplementation(async function (this: Pool, ...given: unknown[]) {
-      const rows = await original.apply(this, given);
+      const rows = await query.apply(this, given);
       if (!named.test((given[0] as { name?: string }).name ?? '')) return rows;
       resolve();
       await gone;

@@ -8,7 +8,7 @@ import type { Batch } from '../../../src/event-log/event-log.js';
 import type { ProjectionBatch } from '../../../projections/engine/dispatch-batch.js';
 
 interface Writes {
-  write(parts: readonly ProjectionBatch[], piece: Batch, ...rest: unknown[]): Promise<void>;
+  write: (parts: readonly ProjectionBatch[], piece: Batch, ...rest: unknown[]) => Promise<void>;
 }
 type Query = (...given: unknown[]) => unknown;
 
