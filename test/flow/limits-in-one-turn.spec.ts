@@ -222,7 +222,10 @@ const LIMITERS: readonly Limiter[] = [
       const config = readConfig({ INGEST_EVENTS_PER_DAY: '599' });
       const rows = [{ organization: 'acme', events: 0, bytes: 0 }];
       const quota = new DailyQuota(fake({ query: async () => ({ rows }) }), config, new Registry());
-      return (taken) => quota.chargeWithinLimit('acme', { events: 100, bytes: 0 }).then(taken);
+      return async (taken) => {
+        const refusal = await quota.chargeWithinLimit('acme', { events: 100, bytes: 0 });
+        if (refusal === undefined) taken();
+      };
     },
   },
   {
