@@ -68,10 +68,10 @@ export const dispatchBatch = async (
       void unreadable.push({ ...recorded, ...recorded.copyOf, reason, unreadable: isUnreadable });
     const retry = ({ id, position, event: { data } }: Retry): void => {
       const { eventId } = data;
-      // Only the last retry counts, and none after the event was dropped.
-      const isSuperseded = position < (decided.retriedAt.get(eventId) ?? position) || decided.dropped.has(eventId);
+      // An earlier retry does not count, and none after the event was dropped.
+      const isSuperseded = position < (decided.notBefore.get(eventId) ?? position) || decided.dropped.has(eventId);
       if (data.projection !== projection.name || isSuperseded) return;
-      decided.retriedAt.set(eventId, position);
+      decided.notBefore.set(eventId, position);
       const original = found.get(id);
       const result = original && decodeEvent(original.recorded);
       if (original?.issue !== undefined) retried.set(eventId, { reason: original.issue, unreadable: false });
@@ -87,8 +87,8 @@ export const dispatchBatch = async (
     for (const { recorded, result } of decoded) {
       if (recorded.position <= checkpoint.position || result.kind === 'erased') continue;
       if (decided.dropped.has(recorded.id)) continue;
-      const retriedAt = decided.retriedAt.get(recorded.id);
-      const isRetried = retriedAt !== undefined && retriedAt <= recorded.position;
+      const notBefore = decided.notBefore.get(recorded.id);
+      const isRetried = notBefore !== undefined && notBefore <= recorded.position;
       // The copy of an event that was applied at the position of its retry would apply it at its own position.
       if (isRetried && recorded.copyOf !== undefined) continue;
       if (result.kind === 'unknown') unknownCount += 1;
@@ -98,7 +98,7 @@ export const dispatchBatch = async (
         const { projected } = result;
         const { event } = projected;
         if (types.has(event.type))
-          if (decided.retriedAt.has(recorded.id) && !isRetried) park(recorded, WAITS, false);
+          if (notBefore !== undefined && !isRetried) park(recorded, WAITS, false);
           else events.push(projected);
         if (event.type === 'ParkedEventDropped' && event.data.projection === projection.name)
           dropped.push(event.data.eventId);

@@ -69,10 +69,15 @@ interface Decided {
   /** These are never applied. */
   readonly dropped: Set<string>;
   /**
-   * These are not applied at their own positions, which readers may have passed, but at the position of the last retry.
-   * Undefined: the event has not been retried, and stays parked.
+   * These are not applied at their own positions, which readers may have passed, but by the first retry at this position
+   * or after it: the last retry, or, while the event is parked, the next one after the checkpoint, because the retries
+   * before it failed.
    */
-  readonly retriedAt: Map<string, bigint | undefined>;
+  readonly notBefore: Map<string, bigint>;
+  /** The position of the last retry of each event. */
+  readonly lastRetry: Map<string, bigint>;
+  /** The events that are parked now. */
+  readonly parked: Set<string>;
 }
 
 /** What is decided about parked events, by projection. Whoever reads the log again follows the decisions. */
@@ -80,34 +85,50 @@ export class Decisions {
   private readonly byProjection = new Map<string, Decided>();
 
   of(projection: string): Decided {
-    const known = this.byProjection.get(projection) ?? { dropped: new Set(), retriedAt: new Map() };
+    const known = this.byProjection.get(projection) ?? {
+      dropped: new Set(),
+      notBefore: new Map(),
+      lastRetry: new Map(),
+      parked: new Set(),
+    };
     this.byProjection.set(projection, known);
     return known;
   }
 
   /** Whether tables that were filled with `before` are as if they had been filled with these decisions. */
   agreesWith(before: Decisions, projection: string): boolean {
-    const [{ dropped, retriedAt }, known] = [this.of(projection), before.of(projection)];
-    return (
-      dropped.size === known.dropped.size &&
-      [...retriedAt].every(([id, at]) => known.retriedAt.has(id) && (known.retriedAt.get(id) ?? at) === at)
-    );
+    const [{ dropped, notBefore, lastRetry, parked }, known] = [this.of(projection), before.of(projection)];
+    const isAsBefore = (id: string): boolean => {
+      const at = known.notBefore.get(id);
+      // The tables may have the event by a retry that has failed meanwhile.
+      return at !== undefined && !(parked.has(id) && (lastRetry.get(id) ?? at - 1n) >= at);
+    };
+    return dropped.size === known.dropped.size && [...notBefore.keys()].every(isAsBefore);
   }
 }
 
 /** Reads which events are parked now, and which events operators have dropped or retried. */
 export const readDecisions = async (pool: Pool, log: EventLog): Promise<Decisions> => {
   const decisions = new Decisions();
-  const parked = createReadModels(pool).selectFrom('parked_events').select(['projection', 'event_id']);
-  for (const { projection, event_id: eventId } of await parked.execute())
-    decisions.of(projection).retriedAt.set(eventId, undefined);
+  const parked = createReadModels(pool)
+    .selectFrom('parked_events as p')
+    .leftJoin('checkpoints as c', 'c.projection', 'p.projection')
+    .select(['p.projection', 'p.event_id', 'c.position']);
+  for (const { projection, event_id: eventId, position } of await parked.execute()) {
+    const decided = decisions.of(projection);
+    decided.parked.add(eventId);
+    decided.notBefore.set(eventId, BigInt(position ?? -1) + 1n);
+  }
   await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data, ...stored }) => {
     if (type !== 'ParkedEventDropped' && type !== 'ParkedEventRetried') return;
     const { event } = parseEvent(type, data);
     if (event === undefined) return;
-    const { dropped, retriedAt } = decisions.of(event.data.projection);
-    if (event.type === 'ParkedEventDropped') dropped.add(event.data.eventId);
-    else retriedAt.set(event.data.eventId, (stored.copyOf ?? stored).position);
+    const { dropped, notBefore, lastRetry } = decisions.of(event.data.projection);
+    const { eventId } = event.data;
+    const { position } = stored.copyOf ?? stored;
+    if (event.type === 'ParkedEventDropped') return void dropped.add(eventId);
+    lastRetry.set(eventId, position);
+    if (position > (notBefore.get(eventId) ?? -1n)) notBefore.set(eventId, position);
   });
   return decisions;
 };

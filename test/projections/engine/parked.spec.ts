@@ -284,12 +284,22 @@ describe('A parked event', () => {
     expect(await source.log.has({ position: BigInt(head), event: parked.event_id.slice(0, 8) })).toBe(true);
   });
 
-  it('stays parked in a rebuild that could apply it, and keeps its reason and attempts', async () => {
-    const { source, parked } = await parkSecond();
-    await rebuild(source, [records]);
-    expect(await listParked(database.pool)).toEqual([parked]);
-    expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
-  });
+  it.each([0, 1])(
+    'stays parked in a rebuild that could apply it, also after %i retries that failed',
+    async (retries) => {
+      const { source, parked } = await parkSecond();
+      for (let n = 0; n < retries; n += 1) expect(await retryAndProject(source, refusing, parked)).toBe('not now');
+      poison.ids.clear();
+      await rebuild(source, [records]);
+      expect(await listParked(database.pool)).toEqual([{ ...parked, attempts: 1 + retries }]);
+      expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
+      expect(await retryAndProject(source, records, parked)).toBeUndefined();
+      const rows = await listed();
+      expect(rows.at(-1)).toEqual({ id: 'b', position: Number(await source.log.head()) });
+      await rebuild(source, [records]);
+      expect(await listed()).toEqual(rows);
+    },
+  );
 
   it('is never applied once it was dropped, whether before or after a retry', async () => {
     const { source, parked } = await parkSecond();
