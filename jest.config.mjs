@@ -63,7 +63,6 @@ const FULL_SIZE = [
   'projections/metrics/counts',
   'projections/metrics/history',
   'projections/records',
-  'records/feed/feed-elements/statements',
   'records/list-records',
   'system/clients/senders',
   'webhooks/delivery/rotation',

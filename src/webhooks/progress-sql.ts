@@ -176,8 +176,8 @@ export const PROGRESS_OF_DELETED_ENDPOINTS = expiringRows({
 export const TEST_TTL_MS = 60_000;
 
 export interface TestResult {
-  /** The id of the delivery, which the header `webhook-id` contained. */
-  readonly deliveryId: string;
+  /** The id of the delivery, by the name of its header, which the previous version writes and reads too. */
+  readonly webhookId: string;
   readonly status?: number;
   /** Absent if the test succeeded. */
   readonly error?: string;

@@ -61,8 +61,13 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
     return this.concurrency.run(organization, undefined, async () => {
       const { byId, position } = await loadWebhooks(this.pool, this.log, organization);
       if ((byId.get(webhookId)?.state ?? 'DELETED') === 'DELETED') throw webhookNotFound();
-      const { took, answer: responseBody, ...result } = await this.runTest(organization, webhookId);
-      return { result: { ...result, responseBody, ms: took }, position };
+      const {
+        took,
+        webhookId: deliveryId,
+        answer: responseBody,
+        ...result
+      } = await this.runTest(organization, webhookId);
+      return { result: { deliveryId, ...result, responseBody, ms: took }, position };
     });
   }
 

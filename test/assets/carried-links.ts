@@ -30,18 +30,13 @@ export const WEB_WRAPPING_LINKS: readonly string[] = [
   'https://mail.mailinblack.com/securelink?key=a&url=LINK',
   'https://checkpoint.url-protection.com/v1/url?o=LINK&g=a&s=b',
   'https://eu1.linkprotect.cudasvc.com/url?a=LINK&c=E,1,x',
-  'https://links.us1.defend.egress.com/Warning?crId=a&Domain=b&@OriginalLink=HOST',
   'https://go.bsky.app/redirect?u=LINK',
-  'https://calendly.com/url?q=LINK&h=a',
   'https://links.rediff.com/cgi-bin/red.cgi?red=LINK',
   'https://public-api.wordpress.com/bar?redirect_to=LINK',
   'https://phantom.app/ul/v1/connect?app_url=LINK',
   'https://app.safe.global/share/safe-app?appUrl=LINK&chain=eth',
   'https://gnosis-safe.io/app/eth:0x0/apps?appUrl=LINK',
-  'https://farcaster.xyz/~/mini-apps/launch?url=LINK',
-  'https://warpcast.com/?launchFrameUrl=LINK',
   'https://view.officeapps.live.com/op/view.aspx?src=LINK',
-  'https://docs.google.com/viewer?url=LINK',
   'https://htmlpreview.github.io/?RAW',
 ];
 
@@ -86,6 +81,11 @@ export const APP_WRAPPING_LINKS: readonly string[] = [
   'solana:LINK',
   'solana:RAW',
   'solana-action:RAW',
+  'https://links.us1.defend.egress.com/Warning?@OriginalLink=HOST',
+  'https://calendly.com/url?q=LINK&h=a',
+  'https://docs.google.com/viewer?url=LINK',
+  'https://farcaster.xyz/~/mini-apps/launch?url=LINK',
+  'https://warpcast.com/?launchFrameUrl=LINK',
 ];
 
 /** Links in markup and as pasted, with the same placeholders. */

@@ -546,7 +546,7 @@ describe('POST /v2/organization/webhooks/{id}/test', () => {
     const { organization, create, call } = await newCaller();
     const { id } = (await create()).body;
     const answer = call('POST', `/${id}/test`);
-    const result = { deliveryId: 'm1', status: 500, error: 'responded with 500', answer: 'oops', took: 12 };
+    const result = { webhookId: 'm1', status: 500, error: 'responded with 500', answer: 'oops', took: 12 };
     await eventually('the API has requested the test', async () => {
       const { rowCount } = await app.pool.query(
         `update service.webhook_tests set answered_at = 1, result = $2 where organization = $1 and endpoint = $3`,

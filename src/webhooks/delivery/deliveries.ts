@@ -49,7 +49,7 @@ const testElement = ({ webhookId }: Endpoint, testId: string, now: number): stri
 
 /** The result as JSON, in the form that `TestResult` describes. */
 const resultOf = ({ deliveryId, response: { status, error, text }, durationMs }: SentRequest): string =>
-  JSON.stringify({ deliveryId, status, error, answer: text, took: durationMs });
+  JSON.stringify({ webhookId: deliveryId, status, error, answer: text, took: durationMs });
 
 /**
  * Sends a requested `webhook.test` event to an endpoint in any state, and stores the response. A test does not take a

@@ -24,7 +24,6 @@ export const AS_BEFORE = `
   alter table read.facts drop since, drop lag;
   create table read.projector_lease (singleton boolean primary key, owner text, epoch bigint, expires_at bigint);
   alter table read.reviewed_entries drop history;
-  alter table read.asset_status_entries drop position, drop other_assets;
   alter table read.checkpoints drop applied_at;
   alter table read.webhook_endpoints
     drop endpoint, add url text, add types text[], add asset_types text[], add statuses text[], add batch integer,

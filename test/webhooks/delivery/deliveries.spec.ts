@@ -550,7 +550,7 @@ describe('A webhook test', () => {
     });
     const [row] = await rig.rows<{ result: object }>('select result from service.webhook_tests');
     expect(row!.result).toEqual({
-      deliveryId: receiver.received[0]!.headers['webhook-id'],
+      webhookId: receiver.received[0]!.headers['webhook-id'],
       status: 404,
       error: 'responded with 404',
       answer: 'no such\\u{0} page',
