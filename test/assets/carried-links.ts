@@ -81,7 +81,6 @@ export const APP_WRAPPING_LINKS: readonly string[] = [
   'solana:LINK',
   'solana:RAW',
   'solana-action:RAW',
-  'https://links.us1.defend.egress.com/Warning?@OriginalLink=HOST',
   'https://calendly.com/url?q=LINK&h=a',
   'https://docs.google.com/viewer?url=LINK',
   'https://farcaster.xyz/~/mini-apps/launch?url=LINK',
