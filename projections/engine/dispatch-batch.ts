@@ -97,9 +97,9 @@ export const dispatchBatch = async (
       } else {
         const { projected } = result;
         const { event } = projected;
-        if (types.has(event.type))
-          if (notBefore !== undefined && !isRetried) park(recorded, WAITS, false);
-          else events.push(projected);
+        const isWaiting = notBefore !== undefined && !isRetried;
+        if (types.has(event.type) && isWaiting) park(recorded, WAITS, false);
+        else if (types.has(event.type)) events.push(projected);
         if (event.type === 'ParkedEventDropped' && event.data.projection === projection.name)
           dropped.push(event.data.eventId);
         if (isRetry(projected)) retry(projected);

@@ -3,7 +3,8 @@ import type { Rank } from './host-table.js';
 /**
  * What a line of a dialect does with the hosts in its group `names`. A line that has the group `to` blocks them if the
  * address there blocks in a `hosts` list, and redirects them otherwise. One that has the group `exactly` concerns no host
- * below. A line that cancels removes the lines of a lower rank about the same hosts. The first group `zone` of a document is what absolute names end in.
+ * below. A line that cancels removes the lines of a lower rank about the same hosts. The first group `zone` of a
+ * document is what absolute names end in.
  */
 type Action = 'block' | 'allow' | 'cancel' | 'unsupported' | 'ignore';
 

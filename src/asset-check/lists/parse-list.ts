@@ -44,7 +44,8 @@ const isClosed = (text: string): boolean => {
 };
 
 /**
- * Calls `onEntry` with the text of each line, or of each record in parentheses, without comment and surrounding white space. Empty lines are skipped.
+ * Calls `onEntry` with the text of each line, or of each record in parentheses, without comment and surrounding white
+ * space. Empty lines are skipped.
  * @param onEntry returns false if the text is unreadable
  * @throws InvalidList if the document has markup before the first entry, if more than a tenth of its lines are
  *   unreadable, or if nearly all of them are rows of a table

@@ -44,7 +44,10 @@ const ATTRIBUTE_HEADER = 'ce-';
 const READ_ATTRIBUTES = ['specversion', 'id', 'source', 'type', 'time'] as const;
 const PRINTABLE_ASCII = /^[\t\x20-\x7e]*$/;
 
-/** The media type in lower case, `application/json` for the data of an event in any type of JSON; undefined if a parameter declares a charset other than UTF-8. */
+/**
+ * The media type in lower case, `application/json` for the data of an event in any type of JSON; undefined if a parameter
+ * declares a charset other than UTF-8.
+ */
 const mediaTypeOf = (contentType: string): string | undefined => {
   const [mediaType = '', ...parameters] = contentType.toLowerCase().split(';');
   const isUtf8Charset = (parameter: string): boolean => {
