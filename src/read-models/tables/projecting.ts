@@ -50,6 +50,10 @@ export interface ProjectingTables {
      * did not store this value.
      */
     unreadable: boolean | null;
+    /** Unused. Version 2.2 writes and reads this column. */
+    change_id: string | null;
+    /** Version 2.2 wrote the organizations in the reviews of an entry, and reads them. Null: a later version, or none. */
+    organizations: string[] | null;
   };
   /** The projector that works in each lane. */
   projector_leases: {
@@ -71,7 +75,10 @@ export const ROWS_OF_PROJECTING: RowsByTable<ProjectingTables> = {
   checkpoints: [{ where: isStreamOf('last_stream'), set: `last_stream = 'erased-' || position, last_revision = 0` }],
   parked_events: [
     { where: `organization = $1::text or service.is_erased(key_id) or ${isStreamOf('stream')}` },
-    { where: hasReviewOf('data', '$1::text'), set: `data = ${withoutReviewsOf('data', '$1::text')}` },
+    {
+      where: `($1::text = any(organizations) or ${hasReviewOf('data', '$1::text')})`,
+      set: `organizations = array_remove(organizations, $1::text), data = ${withoutReviewsOf('data', '$1::text')}`,
+    },
   ],
   projector_leases: [],
 };
