@@ -15,7 +15,7 @@ export const STORE_STREAMS = statement(
   {},
   `
     insert into asset_group_streams as s (organization, revision, last_group_id, latest_at)
-    select * from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+    select * from unnest(:organization, :revision, :lastGroupId, :latestAt)
     on conflict (organization) do update set
       revision = greatest(s.revision, excluded.revision),
       last_group_id = greatest(s.last_group_id, excluded.last_group_id),
@@ -49,8 +49,8 @@ export const DELETE_EXPIRED_RESPONSES = statement(
   {},
   `
     delete from asset_group_requests r using asset_group_streams s
-    where s.organization = any($1::text[]) and r.organization = s.organization
-      and r.answered_at <= s.latest_at - $2::bigint`,
+    where s.organization = any(:organizations) and r.organization = s.organization
+      and r.answered_at <= s.latest_at - :keptMs`,
 );
 
 /** Redacts the contents of members. A member stays in its group. */
@@ -60,7 +60,7 @@ export const REDACT_ASSETS = statement(
   {},
   `
     update grouped_assets a set content = '${REDACTED}'
-    from unnest($1::text[], $2::text[]) i (organization, asset)
+    from unnest(:organization, :assetHash) i (organization, asset)
     where a.organization = i.organization and a.asset = i.asset and a.content is not null`,
 );
 
@@ -83,7 +83,7 @@ export const STORE_ASSETS = statement(
   `
     with newer as materialized (
       select i.*, known.group_id as old_group_id
-      from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::uuid[], $6::text[], $7::text[])
+      from unnest(:organization, :assetHash, :groupId, :version, :eventId, :type, :content)
         as i (organization, asset, group_id, version, event_id, type, content)
         left join lateral (
           select a.group_id, a.version, a.event_id from grouped_assets a

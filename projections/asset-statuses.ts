@@ -26,7 +26,7 @@ export const READ_ENTRIES = statement(
   `
     select change_id as "changeId", asset_hash as "assetHash", asset, content, status, version, event_id as "eventId",
       reviews
-    from asset_status_entries where change_id = any($1::text[])`,
+    from asset_status_entries where change_id = any(:changeIds)`,
 );
 
 export const STORE_ENTRIES = storeNewest(
@@ -52,7 +52,7 @@ export const REDACT_ENTRIES = statement(
   {},
   `
     update asset_status_entries set asset_hash = '', asset = '', content = '${REDACTED}'
-    where change_id = any($1::text[])`,
+    where change_id = any(:changeIds)`,
 );
 
 /**
@@ -66,7 +66,7 @@ export const STORE_STATUSES = statement(
   `
     insert into asset_statuses as s (asset_hash, asset, content, status, created_at, position)
     select t.asset_hash, coalesce(newest.asset, t.asset), newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
-    from unnest($1::text[], $2::text[], $3::bigint[]) t (asset_hash, asset, position)
+    from unnest(:assetHash, :asset, :position) t (asset_hash, asset, position)
     left join lateral (
       select e.asset, e.content, e.status, e.version from asset_status_entries e
       where e.asset_hash = t.asset_hash and e.status is not null

@@ -38,7 +38,7 @@ export const storeNewest = <const Types extends Columns, const Returned extends 
   const columnList = fields.map(nameOf).join(', ');
   const selected = fields.map((field) => nameOf(field) + (columns[field] === 'text[]' ? '::text[]' : '')).join(', ');
   const types = fields.map((field) => (columns[field] === 'text[]' ? 'text[]' : `${columns[field]}[]`));
-  const arrays = types.map((type, index) => `$${index + 1}::${type}`).join(', ');
+  const arrays = fields.map((field) => `:${field}`).join(', ');
   const orderOf = (row: string): string =>
     `(${orderBy
       .split(', ')

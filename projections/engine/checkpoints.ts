@@ -12,7 +12,8 @@ export const INSERT_CHECKPOINTS = statement(
   {},
   `
     insert into read.checkpoints (projection, log_id, position, as_of, version)
-    select name, $3, $4, 0, version from unnest($1::text[], $2::integer[]) p (name, version) on conflict do nothing`,
+    select name, :logId, :position, 0, version from unnest(:projections, :versions) p (name, version)
+    on conflict do nothing`,
 );
 
 /** Moves checkpoints that are still at the expected position. */
@@ -36,12 +37,12 @@ export const MOVE_CHECKPOINTS = statement(
   { projection: 'text' },
   `
     update checkpoints c
-    set position = m.to_position, as_of = coalesce($4, c.as_of), unknown = c.unknown + m.unknown,
+    set position = m.to_position, as_of = coalesce(:asOf, c.as_of), unknown = c.unknown + m.unknown,
       last_stream = coalesce(m.stream, c.last_stream), last_revision = coalesce(m.revision, c.last_revision),
       last_event_id = coalesce(m.event_id, c.last_event_id),
       applied_at = case when m.is_applying then ${CLOCK} else c.applied_at end
-    from unnest($1::text[], $2::bigint[], $3::bigint[], $5::bigint[], $6::text[], $7::bigint[], $8::uuid[],
-      $9::boolean[]) m (projection, from_position, to_position, unknown, stream, revision, event_id, is_applying)
+    from unnest(:projection, :from, :to, :unknownCount, :stream, :revision, :eventId, :isApplying)
+      m (projection, from_position, to_position, unknown, stream, revision, event_id, is_applying)
     where c.projection = m.projection and c.position = m.from_position
     returning c.projection`,
 );
@@ -70,10 +71,10 @@ export const PARK = statement(
       projection, event_id, position, stream, revision, type, data, metadata, reason, recorded_at,
       organization, key_id, unreadable, parked_at
     )
-    select $1, id, position, stream, revision, type, data::json, metadata::json, reason, recorded_at,
+    select :projection, id, position, stream, revision, type, data::json, metadata::json, reason, recorded_at,
       organization, key_id, unreadable, ${CLOCK}
-    from unnest($2::uuid[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $9::text[],
-      $10::bigint[], $11::text[], $12::text[], $13::boolean[])
+    from unnest(:id, :position, :stream, :revision, :type, :data, :metadata, :reason, :recordedAt,
+      :organization, :keyId, :unreadable)
       r (id, position, stream, revision, type, data, metadata, reason, recorded_at, organization, key_id, unreadable)
     on conflict do nothing`,
 );

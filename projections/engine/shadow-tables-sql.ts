@@ -4,7 +4,7 @@ export const TRY_LOCK = statement(
   'rebuild-try-lock',
   { lock: 'text' },
   { locked: 'boolean' },
-  'select pg_try_advisory_lock(hashtext($1)) as locked',
+  'select pg_try_advisory_lock(hashtext(:lock)) as locked',
 );
 export const UNLOCK_ALL = statement('rebuild-unlock-all', {}, {}, 'select from pg_advisory_unlock_all()');
 
@@ -14,7 +14,7 @@ export const COLUMNS_OF_TABLE = statement(
   { name: 'text', type: 'text' },
   `
     select column_name::text as name, data_type::text as type from information_schema.columns
-    where table_schema = 'read' and table_name = $1::text order by ordinal_position`,
+    where table_schema = 'read' and table_name = :table order by ordinal_position`,
 );
 
 /** The storage parameters of a table, in the syntax of `with (…)`. */
@@ -24,7 +24,7 @@ export const STORAGE_PARAMETERS = statement(
   { option: 'text' },
   `
     select unnest(reloptions) as option from pg_class
-    where relnamespace = 'read'::regnamespace and relname = $1::text`,
+    where relnamespace = 'read'::regnamespace and relname = :table`,
 );
 
 /** The indexes of a shadow table, and the names of the live indexes with the same definition. */
@@ -40,11 +40,11 @@ export const SHADOW_INDEXES = statement(
       join pg_class i on i.oid = x.indexrelid
       join pg_class t on t.oid = x.indrelid
       join pg_namespace n on n.oid = t.relnamespace
-      where t.relname = $2::text and n.nspname in ('read', $1::text)
+      where t.relname = :table and n.nspname in ('read', :schema)
     )
     select shadow.name, live.name as live
     from indexes shadow join indexes live using (definition, indisprimary, indisunique)
-    where shadow.schema = $1::text and live.schema = 'read'`,
+    where shadow.schema = :schema and live.schema = 'read'`,
 );
 
 /** The commands that drop the indexes of a shadow table that enforce nothing. */
@@ -54,7 +54,7 @@ export const DROP_SECONDARY_INDEXES = statement(
   { command: 'text' },
   `
     select format('drop index %s', indexrelid::regclass) as command
-    from pg_index where indrelid = to_regclass(format('%I.%I', $1::text, $2::text)) and not indisunique`,
+    from pg_index where indrelid = to_regclass(format('%I.%I', :schema, :table)) and not indisunique`,
 );
 
 /** The process of the server that runs the statements of a connection. */
@@ -64,7 +64,7 @@ export const CANCEL_BACKEND = statement(
   'rebuild-cancel-backend',
   { pid: 'integer' },
   { wasRunning: 'boolean' },
-  'select pg_cancel_backend($1) as "wasRunning"',
+  'select pg_cancel_backend(:pid) as "wasRunning"',
 );
 
 /** Ends the CSV exports that read a table. */
@@ -74,10 +74,10 @@ export const END_EXPORTS = statement(
   { wasRunning: 'boolean' },
   `
     select pg_terminate_backend(pid) as "wasRunning" from pg_stat_activity
-    where application_name = $2 and datname = current_database() and usename = current_user
+    where application_name = :application and datname = current_database() and usename = current_user
       and exists (
         select from pg_locks l join pg_class c on c.oid = l.relation
-        where l.pid = pg_stat_activity.pid and c.relnamespace = 'read'::regnamespace and c.relname = $1::text
+        where l.pid = pg_stat_activity.pid and c.relnamespace = 'read'::regnamespace and c.relname = :table
       )
   `,
 );
@@ -97,12 +97,12 @@ export const CREATE_MISSING_INDEXES = statement(
   { command: 'text' },
   `
     select format('set local default_tablespace = %L; create index %I on %I.%I %s', coalesce(spcname, ''), i.relname,
-      $1::text, $2::text, regexp_replace(pg_get_indexdef(i.oid), '^.*? ON \\S+ ', '')) as command
+      :schema, :table, regexp_replace(pg_get_indexdef(i.oid), '^.*? ON \\S+ ', '')) as command
     from pg_index x
     join pg_class i on i.oid = x.indexrelid
     left join pg_tablespace t on t.oid = i.reltablespace
-    where x.indrelid = to_regclass(format('read.%I', $2::text)) and not x.indisunique
-      and to_regclass(format('%I.%I', $1::text, i.relname)) is null
+    where x.indrelid = to_regclass(format('read.%I', :table)) and not x.indisunique
+      and to_regclass(format('%I.%I', :schema, i.relname)) is null
     order by i.relname`,
 );
 
@@ -117,7 +117,7 @@ export const ACCESS_OF_TABLE = statement(
   `
     with live as (
       select oid, oid::regclass::text as name, relowner, relacl from pg_class
-      where relnamespace = 'read'::regnamespace and relname = $1::text
+      where relnamespace = 'read'::regnamespace and relname = :table
     ),
     granted as (
       select null as attname, a.* from live, aclexplode(relacl) a

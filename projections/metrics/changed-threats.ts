@@ -44,7 +44,7 @@ export const READ_CHANGED_THREATS = statement(
   `
     select t.organization, t.id, t.counted_at as "countedAt", t.type, t.newest_at as "newestAt",
       t.newest_type as "newestType"
-    from unnest($1::text[], $2::text[]) i (organization, id) join changed_threats t using (organization, id)`,
+    from unnest(:organization, :id) i (organization, id) join changed_threats t using (organization, id)`,
 );
 
 export const STORE_CHANGED_THREATS = statement(
@@ -53,7 +53,7 @@ export const STORE_CHANGED_THREATS = statement(
   {},
   `
     insert into changed_threats (organization, id, counted_at, type, newest_at, newest_type)
-    select * from unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[])
+    select * from unnest(:organization, :id, :countedAt, :type, :newestAt, :newestType)
     on conflict (organization, id) do update set counted_at = excluded.counted_at, type = excluded.type,
       newest_at = excluded.newest_at, newest_type = excluded.newest_type`,
 );
@@ -63,7 +63,7 @@ export const DELETE_CHANGED_THREATS = statement(
   KEY,
   {},
   `
-    delete from changed_threats t using unnest($1::text[], $2::text[]) i (organization, id)
+    delete from changed_threats t using unnest(:organization, :id) i (organization, id)
     where t.organization = i.organization and t.id = i.id`,
 );
 
@@ -79,7 +79,7 @@ export const ADD_TO_CHANGED_DAYS = statement(
     with changed as materialized (
       select i.organization, i.day, i.type, d.place, i.counted + coalesce(d.counted, 0) as counted,
         i.false_positives + coalesce(d.false_positives, 0) as false_positives
-      from unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[])
+      from unnest(:organization, :day, :type, :counted, :falsePositives)
         i (organization, day, type, counted, false_positives)
       left join lateral (
         select d.ctid as place, d.counted, d.false_positives from changed_threat_days d

@@ -14,8 +14,8 @@ type ArrayType = 'text[]' | 'smallint[]' | 'integer[]';
 const countStatements = <const Key extends Readonly<Record<string, ArrayType>>>(table: string, key: Key) => {
   const columns = Object.keys(key);
   const parameters = { ...key, n: 'bigint[]' } as const;
-  const arrays = Object.values<string>(parameters).map((type, index) => `$${index + 1}::${type}`);
-  const rows = `unnest(${arrays.join(', ')}) s (${columns.join(', ')}, n)`;
+  const arrays = columns.map((column) => `:${column}`).join(', ');
+  const rows = `unnest(${arrays}, :n) s (${columns.join(', ')}, n)`;
   return {
     add: statement(
       `metrics-add-to-${table}`,

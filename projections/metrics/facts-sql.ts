@@ -13,8 +13,7 @@ const STATE = {
   /** For each state, a PostgreSQL array literal in a text, or null. */
   named: 'text[]',
 } as const;
-const STATES =
-  'unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::uuid[], $6::text[], $7::bigint[], $8::text[])';
+const STATES = 'unnest(:organization, :kind, :id, :version, :eventId, :facts, :position, :named)';
 const COLUMNS = 'organization, kind, id, version, event_id, counts, position, named';
 
 /**
@@ -78,7 +77,7 @@ export const READ_FORMER_STATES = statement(
   },
   `
     select s.organization, s.kind, s.id, s.version, s.event_id as "eventId", s.counts as facts, s.position, s.named
-    from unnest($1::text[], $2::text[], $3::text[]) i (organization, kind, id)
+    from unnest(:organization, :kind, :id) i (organization, kind, id)
     join former_states s using (organization, kind, id)
     order by s.position`,
 );
@@ -98,7 +97,7 @@ export const DELETE_FORMER_STATES = statement(
   RECORD,
   {},
   `
-    delete from former_states s using unnest($1::text[], $2::text[], $3::text[]) i (organization, kind, id)
+    delete from former_states s using unnest(:organization, :kind, :id) i (organization, kind, id)
     where s.organization = i.organization and s.kind = i.kind and s.id = i.id`,
 );
 
@@ -110,7 +109,7 @@ const FACT = {
   type: 'text[]',
   record: 'text[]',
 } as const;
-const FACTS = '$1::text[], $2::text[], $3::bigint[], $4::smallint[], $5::text[], $6::text[]';
+const FACTS = ':organization, :brand, :at, :measure, :type, :record';
 const KEY = 'organization, brand, at, measure, type, record';
 const IS_FACT = KEY.split(', ')
   .map((column) => `f.${column} = d.${column}`)
@@ -123,7 +122,7 @@ export const END_FACTS = statement(
   {},
   `
     with ended as (
-      delete from facts f using unnest(${FACTS}, $7::bigint[]) d (${KEY}, until) where ${IS_FACT}
+      delete from facts f using unnest(${FACTS}, :until) d (${KEY}, until) where ${IS_FACT}
       returning f.*, d.until
     )
     insert into former_facts (${KEY}, since, until, span)
@@ -136,7 +135,7 @@ export const INSERT_FACTS = statement(
   {},
   `
     insert into facts (${KEY}, since, lag)
-    select * from unnest(${FACTS}, $7::bigint[], $8::smallint[])`,
+    select * from unnest(${FACTS}, :since, :lag)`,
 );
 
 const FORMER = { ...FACT, since: 'bigint[]', until: 'bigint[]', span: 'smallint[]' } as const;
@@ -147,7 +146,7 @@ export const INSERT_FORMER_FACTS = statement(
   {},
   `
     insert into former_facts (${KEY}, since, until, span)
-    select * from unnest(${FACTS}, $7::bigint[], $8::bigint[], $9::smallint[])`,
+    select * from unnest(${FACTS}, :since, :until, :span)`,
 );
 
 export const DELETE_FORMER_FACTS = statement(
@@ -156,6 +155,6 @@ export const DELETE_FORMER_FACTS = statement(
   {},
   `
     delete from former_facts f
-    using unnest(${FACTS}, $7::bigint[], $8::bigint[], $9::smallint[]) d (${KEY}, since, until, span)
+    using unnest(${FACTS}, :since, :until, :span) d (${KEY}, since, until, span)
     where f.span = d.span and f.since = d.since and ${IS_FACT}`,
 );

@@ -13,7 +13,7 @@ export const ADVANCE_LOG_CLOCK = statement(
   'metrics-advance-clock',
   { position: 'bigint[]', recordedAt: 'bigint[]' },
   {},
-  'insert into log_clock (position, recorded_at) select * from unnest($1::bigint[], $2::bigint[])',
+  'insert into log_clock (position, recorded_at) select * from unnest(:position, :recordedAt)',
 );
 
 /** Adds those of ascending steps that are later than the step before them, and removes the steps that they pass. */
@@ -24,7 +24,7 @@ export const INSERT_LOG_STEPS = statement(
   `
     with entered as materialized (
       select i.*, coalesce(c.recorded_at, -1) as known
-      from unnest($1::bigint[], $2::bigint[]) i (position, recorded_at)
+      from unnest(:position, :recordedAt) i (position, recorded_at)
       left join lateral (
         select recorded_at from log_clock where position <= i.position order by position desc limit 1
       ) c on true
@@ -41,7 +41,7 @@ export const READ_LOG_INSTANTS = statement(
   { positions: 'bigint[]' },
   { position: 'bigint', recordedAt: 'bigint' },
   `
-    select p.position, c.recorded_at as "recordedAt" from unnest($1::bigint[]) p (position)
+    select p.position, c.recorded_at as "recordedAt" from unnest(:positions) p (position)
     cross join lateral (
       select recorded_at from log_clock c where c.position <= p.position order by c.position desc limit 1
     ) c`,

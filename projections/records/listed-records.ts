@@ -50,7 +50,8 @@ export const SET_RECORDING_CLOCK = statement(
   { position: 'bigint', recordedAt: 'bigint', addedAt: 'bigint' },
   {},
   `
-    insert into recording_clock (singleton, position, recorded_at, added_at) values (true, $1, $2, $3)
+    insert into recording_clock (singleton, position, recorded_at, added_at)
+    values (true, :position, :recordedAt, :addedAt)
     on conflict (singleton) do update
     set position = excluded.position, recorded_at = excluded.recorded_at, added_at = excluded.added_at`,
 );
@@ -65,7 +66,7 @@ export const DELETE_BRAND_RECORDS = statement(
   {},
   `
     delete from brand_records b
-    using unnest($1::text[], $2::smallint[], $3::text[]) d (organization, kind, id)
+    using unnest(:organization, :kind, :id) d (organization, kind, id)
     cross join lateral (
       select r.ctid as place from brand_records r
       where (r.organization, r.kind, r.id) >= (d.organization, d.kind, d.id)
@@ -90,8 +91,7 @@ export const INSERT_BRAND_RECORDS = statement(
   {},
   `
     insert into brand_records (organization, kind, id, brand, at, status, type, asset)
-    select * from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[],
-      $8::uuid[])`,
+    select * from unnest(:organization, :kind, :id, :brand, :at, :status, :type, :assetHash)`,
 );
 
 export const READ_REVIEWED_ENTRIES = statement(
@@ -108,7 +108,7 @@ export const READ_REVIEWED_ENTRIES = statement(
   },
   `
     select change_id as "changeId", version, event_id as "eventId", organizations, history
-    from reviewed_entries where change_id = any($1::text[])`,
+    from reviewed_entries where change_id = any(:changeIds)`,
 );
 
 /**
@@ -139,7 +139,7 @@ export const READ_VERDICTS = statement(
     select r.organization, r.id, r.item, r.asset as "assetHash", r.version, r.event_id as "eventId", r.position,
       case when r.moved_to = r.position then r.moved_by end as "movedBy", r.stored_at as "recordedAt",
       r.added_at as "addedAt", r.first_recorded_at as "firstRecordedAt", r.object_id as "objectId"
-    from unnest($1::text[], $2::text[]) i (organization, id)
+    from unnest(:organization, :changeId) i (organization, id)
     cross join lateral (
       select * from listed_records
       where (organization, kind, id) >= (i.organization, ${LISTED_KIND.verdict}::smallint, i.id)
@@ -154,7 +154,7 @@ export const DELETE_LISTED = statement(
   { organization: 'text[]', kind: 'smallint[]', id: 'text[]' },
   {},
   `
-    delete from listed_records r using unnest($1::text[], $2::smallint[], $3::text[]) i (organization, kind, id)
+    delete from listed_records r using unnest(:organization, :kind, :id) i (organization, kind, id)
     where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
 );
 
@@ -165,7 +165,7 @@ export const READ_LISTED = statement(
   { organization: 'text', kind: 'smallint', id: 'text', assetHash: nullable('uuid'), item: 'text', position: 'bigint' },
   `
     select r.organization, r.kind, r.id, r.asset as "assetHash", r.item, r.position
-    from (select distinct * from unnest($1::text[], $2::smallint[], $3::text[]) i (organization, kind, id)) i
+    from (select distinct * from unnest(:organization, :kind, :id) i (organization, kind, id)) i
     join listed_records r using (organization, kind, id)
     where r.item is not null`,
 );
@@ -187,7 +187,7 @@ export const REDACT_LISTED = statement(
     update listed_records r
     set item = i.item, position = i.position, stored_at = i.stored_at, added_at = i.added_at, asset = null,
       moved_by = i.moved_by, moved_to = case when i.moved_by is not null then i.position end
-    from unnest($1::text[], $2::smallint[], $3::text[], $4::text[], $5::bigint[], $6::uuid[], $7::bigint[], $8::bigint[])
+    from unnest(:organization, :kind, :id, :item, :position, :movedBy, :recordedAt, :addedAt)
       i (organization, kind, id, item, position, moved_by, stored_at, added_at)
     where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
 );
@@ -199,7 +199,7 @@ export const REDACT_BRAND_RECORDS = statement(
   {},
   `
     update brand_records r set asset = null
-    from unnest($1::text[], $2::smallint[], $3::text[]) i (organization, kind, id)
+    from unnest(:organization, :kind, :id) i (organization, kind, id)
     where r.organization = i.organization and r.kind = i.kind and r.id = i.id`,
 );
 
@@ -217,7 +217,7 @@ export const READ_DISPUTES = statement(
   },
   `
     select organization, id, asset as "assetHash", revision, filed, resolution, redaction from disputes
-    where (organization, id) in (select * from unnest($1::text[], $2::text[]))`,
+    where (organization, id) in (select * from unnest(:organization, :id))`,
 );
 
 /** Replaces disputes. Only the projector writes, so nothing has changed since it read them in the same transaction. */
@@ -241,8 +241,8 @@ export const STORE_DISPUTES = statement(
     insert into disputes
       (organization, id, asset, created_at, resolved_at, outcome, request_key_hash, revision, filed, resolution,
         redaction)
-    select * from unnest($1::text[], $2::text[], $3::uuid[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
-      $8::bigint[], $9::text[], $10::text[], $11::text[])
+    select * from unnest(:organization, :id, :assetHash, :createdAt, :resolvedAt, :outcome, :requestKeyHash,
+      :revision, :filed, :resolution, :redaction)
     on conflict (organization, id) do update set asset = excluded.asset, created_at = excluded.created_at,
       resolved_at = excluded.resolved_at, outcome = excluded.outcome, request_key_hash = excluded.request_key_hash,
       revision = excluded.revision, filed = excluded.filed, resolution = excluded.resolution,

@@ -15,7 +15,7 @@ export const STORE_KEY_USES = statement(
   {},
   `
     insert into service.key_uses as k (key_id, last_used_at)
-    select * from unnest($1::text[], $2::bigint[]) u (key_id, last_used_at) order by key_id
+    select * from unnest(:keyId, :lastUsedAt) u (key_id, last_used_at) order by key_id
     on conflict (key_id) do update set last_used_at = greatest(k.last_used_at, excluded.last_used_at)`,
 );
 

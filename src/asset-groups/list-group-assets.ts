@@ -44,12 +44,12 @@ export const READ_MEMBERS = statement(
       from (
         select asset, type, content, version, event_id, coalesce(octet_length(content), ${UNKNOWN_SIZE}) as row_bytes
         from read.grouped_assets
-        where organization = $1 and group_id = $2 and asset > $3
+        where organization = :organization and group_id = :groupId and asset > :after
         order by asset
-        limit $4
+        limit :limit
       ) next
     ) sized
-    where bytes - row_bytes < $5
+    where bytes - row_bytes < :maxBytes
     order by hash`,
 );
 
@@ -66,7 +66,7 @@ export const READ_PLACEMENTS = statement(
     from read.grouped_assets a
     left join read.asset_groups g
       on g.organization = a.organization and g.group_id = a.group_id and g.name is not null
-    where a.organization = $1 and a.asset = any($2::text[])`,
+    where a.organization = :organization and a.asset = any(:hashes)`,
 );
 
 export class ListGroupAssets extends Query<AtPosition<GroupAssetPageDto>> {

@@ -45,19 +45,19 @@ export const KNOWN_GROUPS = statement(
       (select json_agg(json_build_object('id', g.group_id, 'name', g.name))
        from (
          select group_id, name from read.asset_groups
-         where organization = $1 and name = any($2::text[]) and name is not null
+         where organization = :organization and name = any(:names) and name is not null
          union
          select group_id, name from read.asset_groups
-         where organization = $1 and group_id = any($3::bigint[]) and name is not null
+         where organization = :organization and group_id = any(:groupIds) and name is not null
        ) g) as groups,
       (select json_agg(json_build_object(
          'keyHash', key_hash, 'bodyHash', body_hash, 'groupId', group_id, 'answeredAt', answered_at))
        from read.asset_group_requests
-       where organization = $1 and key_hash = any($4::text[])) as answers,
+       where organization = :organization and key_hash = any(:keyHashes)) as answers,
       (select json_agg(json_build_array(group_id, n))
        from read.asset_group_counts
-       where organization = $1 and group_id = any($3::bigint[])) as assets
-    from (values ($1::text)) requested (organization) left join read.asset_group_streams s using (organization)`,
+       where organization = :organization and group_id = any(:groupIds)) as assets
+    from (values (:organization)) requested (organization) left join read.asset_group_streams s using (organization)`,
 );
 
 /**
@@ -79,19 +79,20 @@ export const READ_GROUPS = statement(
   },
   `
     select at.position, s.revision, g.id, g.name, g.n, g.bytes
-    from (select $1::text as organization, ${POSITION} as position) at left join read.asset_group_streams s using (organization)
+    from (select :organization as organization, ${POSITION} as position) at
+      left join read.asset_group_streams s using (organization)
     left join lateral (
       select sized.group_id as id, sized.name, c.n, sized.bytes
       from (
         select group_id, name, row_bytes, sum(row_bytes) over (order by group_id) as bytes
         from (
           select group_id, name, octet_length(name) + 48 as row_bytes from read.asset_groups
-          where organization = $1 and group_id > $2 and name is not null
-          order by group_id limit $3
+          where organization = :organization and group_id > :after and name is not null
+          order by group_id limit :maxRows
         ) next
       ) sized
-      left join read.asset_group_counts c on c.organization = $1 and c.group_id = sized.group_id
-      where sized.bytes - sized.row_bytes < $4::bigint
+      left join read.asset_group_counts c on c.organization = :organization and c.group_id = sized.group_id
+      where sized.bytes - sized.row_bytes < :maxBytes
     ) g on true
     order by g.id`,
 );
@@ -104,7 +105,7 @@ export const READ_COUNTS = statement(
   `
     select group_id as id, n
     from read.asset_group_counts
-    where organization = $1 and group_id = any($2::bigint[])`,
+    where organization = :organization and group_id = any(:ids)`,
 );
 
 /** Maximum number of events that a request reads. */

@@ -43,18 +43,18 @@ export const KNOWN_DISPUTES = statement(
     filed: nullable(json<object>()),
   },
   `
-    select ${CLOCK} as now, (select max(revision) from read.disputes where organization = $1) as reached,
+    select ${CLOCK} as now, (select max(revision) from read.disputes where organization = :organization) as reached,
       (
         select count(*) from read.disputes
-        where organization = $1 and created_at is not null and resolved_at is null
+        where organization = :organization and created_at is not null and resolved_at is null
       ) as "openCount",
       d.asset, d.resolved_at is null as "isOpen", d.filed::json -> 'data' as filed
     from (select) one left join lateral (
       select id, asset, resolved_at, filed from read.disputes
-      where organization = $1 and asset = any($2::uuid[]) and created_at is not null and resolved_at is null
+      where organization = :organization and asset = any(:assets) and created_at is not null and resolved_at is null
       union
       select id, asset, resolved_at, filed from read.disputes
-      where organization = $1 and request_key_hash = any($3::text[])
+      where organization = :organization and request_key_hash = any(:keyHashes)
     ) d on true`,
 );
 
@@ -67,7 +67,7 @@ export const STORE_DISPUTE_CONTACTS = statement(
   {},
   `
     insert into service.dispute_contacts (organization, dispute, contact, stored_at)
-    select $1, i.*, ${CLOCK} from unnest($2::text[], $3::text[]) i (dispute, contact) on conflict do nothing`,
+    select :organization, i.*, ${CLOCK} from unnest(:dispute, :contact) i (dispute, contact) on conflict do nothing`,
 );
 
 /** Removes the contacts of disputes that were not filed. */
@@ -75,7 +75,7 @@ export const REMOVE_DISPUTE_CONTACTS = statement(
   'dispute-contacts-remove',
   { organization: 'text', disputes: 'text[]' },
   {},
-  'delete from service.dispute_contacts where organization = $1 and dispute = any($2::text[])',
+  'delete from service.dispute_contacts where organization = :organization and dispute = any(:disputes)',
 );
 
 const CONTACTS = {

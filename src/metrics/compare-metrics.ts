@@ -1,7 +1,7 @@
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { json, nullable, statement } from '../postgres/statement.js';
 import { MEASURE } from '../events/facts.js';
-import { COUNTED_RANGE, countValues, MOMENT, MOMENT_COLUMNS, OTHER_MEASURES } from './count-sql.js';
+import { COUNTED_RANGE, countValues, MOMENT, MOMENT_COLUMNS, OTHER_MEASURES, OWNED, suffixed } from './count-sql.js';
 import type { Totals } from './metrics.dto.js';
 import type { ComparedMetrics, Comparison, ComparisonWindow } from './comparison.dto.js';
 import type { Range, RequestedRange } from '../http/parameters.js';
@@ -45,69 +45,40 @@ export const earlierRange = (range: Range, earlier: ComparisonWindow): Range => 
   return before;
 };
 
-const OWNED = 'organization = $1 and brand = $2';
 /** Types without a separate total are counted as ''. */
 const KIND = `case when type in (${NAMED_TYPES.map((type) => `'${type}'`).join(', ')}) then type else '' end`;
 
-/** Returns SQL for the totals of a range by measure and kind. @param first the number of the first of six parameters */
-const sums = (first: number): string => {
-  const between = (at: string, type: string, offset: number): string =>
-    `${at} between $${first + offset}::${type} and $${first + offset + 1}::${type}`;
-  return `
+/** Returns SQL for the totals of a range by measure and kind. @param suffix of the names of the parameters */
+const sums = (suffix = ''): string => `
       (select json_agg(json_build_array(measure, kind, n)) from (
         select measure, kind, sum(n)::bigint as n from (
           select measure, '' as kind, n from read.days
-          where ${OWNED} and measure in (${OTHER_MEASURES.join(', ')}) and ${between('day', 'int', 0)}
+          where ${OWNED} and measure in (${OTHER_MEASURES.join(', ')})
+            and day between :firstDay${suffix} and :lastDay${suffix}
           union all
-          select ${MEASURE.threat}, ${KIND}, n from read.type_days where ${OWNED} and ${between('day', 'int', 0)}
+          select ${MEASURE.threat}, ${KIND}, n from read.type_days
+          where ${OWNED} and day between :firstDay${suffix} and :lastDay${suffix}
           union all
-          select measure, ${KIND}, 1 from read.facts where ${OWNED} and ${between('at', 'bigint', 2)}
+          select measure, ${KIND}, 1 from read.facts
+          where ${OWNED} and at between :from${suffix} and :beforeWholeDaysTo${suffix}
           union all
-          select measure, ${KIND}, 1 from read.facts where ${OWNED} and ${between('at', 'bigint', 4)}
+          select measure, ${KIND}, 1 from read.facts
+          where ${OWNED} and at between :afterWholeDaysFrom${suffix} and :to${suffix}
         ) parts group by measure, kind
       ) sums)`;
-};
 
 type Sums = readonly (readonly [measure: number, kind: string, n: number])[];
 
-/**
- * Counts two ranges in one statement, so that both are from one snapshot. Parameters $1 to $8 are those of `COUNT`; $9
- * to $14 are the same as $3 to $8 for the earlier range.
- */
+/** Counts two ranges in one statement, so that both are from one snapshot. */
 export const COMPARISON = statement(
   'metrics-comparison',
-  {
-    ...COUNTED_RANGE,
-    earlierFirstDay: 'integer',
-    earlierLastDay: 'integer',
-    earlierFrom: 'bigint',
-    earlierBeforeWholeDaysTo: 'bigint',
-    earlierAfterWholeDaysFrom: 'bigint',
-    earlierTo: 'bigint',
-  },
-  {
-    ...MOMENT_COLUMNS,
-    current: nullable(json<Sums>()),
-    earlier: nullable(json<Sums>()),
-  },
+  { ...COUNTED_RANGE, ...suffixed(COUNTED_RANGE, 'Before') },
+  { ...MOMENT_COLUMNS, current: nullable(json<Sums>()), earlier: nullable(json<Sums>()) },
   `
     select ${MOMENT},
-      ${sums(3)} as current,
-      ${sums(9)} as earlier`,
+      ${sums()} as current,
+      ${sums('Before')} as earlier`,
 );
-
-const comparisonValues = (organization: string, brand: string, current: Range, before: Range) => {
-  const earlier = countValues(organization, brand, before);
-  return {
-    ...countValues(organization, brand, current),
-    earlierFirstDay: earlier.firstDay,
-    earlierLastDay: earlier.lastDay,
-    earlierFrom: earlier.from,
-    earlierBeforeWholeDaysTo: earlier.beforeWholeDaysTo,
-    earlierAfterWholeDaysFrom: earlier.afterWholeDaysFrom,
-    earlierTo: earlier.to,
-  };
-};
 
 const totalsOf = (counted: Sums | null): Totals => {
   const sum = (matches: (measure: number, kind: string) => boolean): number =>
@@ -155,7 +126,10 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
     const { organization, brand } = query;
     return this.queries.run(query, async (pool, range) => {
       const before = earlierRange(range, query.earlier);
-      const [counted] = await COMPARISON.run(pool, comparisonValues(organization, brand ?? '', range, before));
+      const [counted] = await COMPARISON.run(pool, {
+        ...countValues(organization, brand ?? '', range),
+        ...suffixed(countValues(organization, brand ?? '', before), 'Before'),
+      });
       const [current, earlier] = [totalsOf(counted!.current), totalsOf(counted!.earlier)];
       return {
         result: {

@@ -21,17 +21,20 @@ export const TOO_MANY_COUNTS = `A response has at most ${MAX_DAYS} days and ${MA
 const bounded = (row: string, most: number): string =>
   `case when count(*) > ${most} then '"${TOO_MANY}"'::json else json_agg(json_build_array(${row})) end`;
 
+/** The condition of the rows of an organization or, with a brand, of the brand. */
+export const OWNED = 'organization = :organization and brand = :brand';
+
 /** Returns SQL that counts the facts of a partial day by measure and type, up to `most` rows. */
 export const factsBetween = (first: string, last: string, most: number): string => `
       (select ${bounded('measure, type, n', most)} from (
         select measure, type, count(*) as n from read.facts
-        where organization = $1 and brand = $2 and at between ${first}::bigint and ${last}::bigint
+        where ${OWNED} and at between ${first} and ${last}
         group by measure, type limit ${most + 1}
       ) facts)`;
 
 export type FactCounts = readonly (readonly [measure: number, type: string, n: number])[];
 
-/** The parameters of a range: pairs of a first and a last value. */
+/** The parameters of a range: pairs of a first and a last value, in UTC days since 1970 or in ms. */
 export const COUNTED_RANGE = {
   organization: 'text',
   brand: 'text',
@@ -42,6 +45,26 @@ export const COUNTED_RANGE = {
   afterWholeDaysFrom: 'bigint',
   to: 'bigint',
 } as const;
+
+type Suffixed<Fields, Suffix extends string> = {
+  readonly [
+    Name in keyof Fields & string as Name extends 'organization' | 'brand' ? never : `${Name}${Suffix}`
+  ]: Fields[Name];
+};
+
+/**
+ * Renames the parameters of a second range in a statement, or their values. The organization and the brand, which are
+ * those of the first range, are left out.
+ */
+export const suffixed = <Fields extends object, Suffix extends string>(
+  fields: Fields,
+  suffix: Suffix,
+): Suffixed<Fields, Suffix> =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .filter(([name]) => name !== 'organization' && name !== 'brand')
+      .map(([name, value]) => [name + suffix, value]),
+  ) as Suffixed<Fields, Suffix>;
 
 export const COUNTED = {
   /** Counts of whole days, without threats. */
@@ -60,30 +83,27 @@ export const COUNTED = {
 /**
  * Returns SQL for the columns `COUNTED` of a range. At most `MAX_DAYS` + 1 days are read, so that a range with too many
  * days is detected.
- * @param first the number of the first of six parameters: the first and the last whole day, the first and the last instant
- *   (ms) before the whole days, and the first and the last instant after the whole days. $1 and $2 are the organization
- *   and the brand
+ * @param suffix of the names of the parameters (`suffixed`)
  */
-export const countedColumns = (first: number): string => {
-  const [firstDay, lastDay, from, beforeTo, afterFrom, to] = [0, 1, 2, 3, 4, 5].map((n) => `$${first + n}`);
-  const days = `day between ${firstDay}::int and ${lastDay}::int`;
+export const countedColumns = (suffix = ''): string => {
+  const days = `day between :firstDay${suffix} and :lastDay${suffix}`;
   return `
       (select json_agg(json_build_array(measure, n)) from (
         select measure, sum(n)::bigint as n from read.days
-        where organization = $1 and brand = $2 and measure in (${OTHER_MEASURES.join(', ')}) and ${days}
+        where ${OWNED} and measure in (${OTHER_MEASURES.join(', ')}) and ${days}
         group by measure
       ) totals) as totals,
       by_day.days, by_day.counts,
       (select ${bounded('type, n', MAX_TYPES)} from (
         select type, sum(n)::bigint as n from read.type_days
-        where organization = $1 and brand = $2 and ${days}
+        where ${OWNED} and ${days}
         group by type limit ${MAX_TYPES + 1}
-      ) types) as types,${factsBetween(from!, beforeTo!, MAX_TYPES)} as "firstFacts",
-      ${factsBetween(afterFrom!, to!, MAX_TYPES)} as "lastFacts"
+      ) types) as types,${factsBetween(`:from${suffix}`, `:beforeWholeDaysTo${suffix}`, MAX_TYPES)} as "firstFacts",
+      ${factsBetween(`:afterWholeDaysFrom${suffix}`, `:to${suffix}`, MAX_TYPES)} as "lastFacts"
     from (
       select json_agg(day) as days, json_agg(n) as counts from (
         select day, n from read.days
-        where organization = $1 and brand = $2 and measure = ${MEASURE.threat} and ${days}
+        where ${OWNED} and measure = ${MEASURE.threat} and ${days}
         order by day limit ${MAX_DAYS + 1}
       ) threats
     ) by_day`;
@@ -109,7 +129,7 @@ export const COUNT = statement(
   COUNTED_RANGE,
   { ...MOMENT_COLUMNS, ...COUNTED },
   `
-    select ${MOMENT},${countedColumns(3)}`,
+    select ${MOMENT},${countedColumns()}`,
 );
 
 /** The counts of a range. A part is null if it is empty. */

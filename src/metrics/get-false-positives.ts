@@ -17,13 +17,14 @@ const { brand: _, ...RANGE } = COUNTED_RANGE;
  */
 const threats = (from: string, to: string): string => `
           select type, ${dayInSql('at')} as day, 1 as n, 0 as wrong from read.facts
-          where organization = $1 and brand = '' and measure = ${MEASURE.threat} and at between ${from} and ${to}
+          where organization = :organization and brand = '' and measure = ${MEASURE.threat}
+            and at between ${from} and ${to}
           union all
           select newest_type, ${dayInSql('newest_at')}, -1, 0 from read.changed_threats
-          where organization = $1 and newest_at between ${from} and ${to}
+          where organization = :organization and newest_at between ${from} and ${to}
           union all
           select type, ${dayInSql('counted_at')}, 1, case when newest_at is null then 1 else 0 end
-          from read.changed_threats where organization = $1 and counted_at between ${from} and ${to}`;
+          from read.changed_threats where organization = :organization and counted_at between ${from} and ${to}`;
 
 /**
  * Counts threats by type and by day of first counting, and disputes, in one statement and therefore from one snapshot.
@@ -57,12 +58,12 @@ export const FALSE_POSITIVES = statement(
       select json_agg(json_build_array(type, day, counted, wrong)) as threats from (
         select type, day, sum(n) as counted, sum(wrong) as wrong from (
           select type, day, n, 0 as wrong from read.type_days
-          where organization = $1 and brand = '' and day between $2::int and $3::int
+          where organization = :organization and brand = '' and day between :firstDay and :lastDay
           union all
           select type, day, counted, false_positives from read.changed_threat_days
-          where organization = $1 and day between $2::int and $3::int
-          union all${threats('$4::bigint', '$5::bigint')}
-          union all${threats('$6::bigint', '$7::bigint')}
+          where organization = :organization and day between :firstDay and :lastDay
+          union all${threats(':from', ':beforeWholeDaysTo')}
+          union all${threats(':afterWholeDaysFrom', ':to')}
         ) in_range
         group by grouping sets ((type), (day)) having sum(n) > 0 limit ${MAX_TYPES + MAX_DAYS + 1}
       ) groups
@@ -72,7 +73,7 @@ export const FALSE_POSITIVES = statement(
         count(*) filter (where outcome = 'REJECTED') as rejected,
         percentile_disc(0.5) within group (order by resolved_at - created_at)
           filter (where resolved_at >= created_at) as median
-      from read.disputes where organization = $1 and created_at between $4::bigint and $7::bigint
+      from read.disputes where organization = :organization and created_at between :from and :to
     ) d
     cross join (
       select min(as_of) as as_of, min(position) as position, min(version) filter (where projection = 'metrics') as version

@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { type Connection, json, nullable, type RowOf, statement } from '../postgres/statement.js';
 import { MEASURE } from '../events/facts.js';
 import { OUTCOME } from '../read-models/tables/records.js';
-import { COUNTED_RANGE, countValues, MOMENT_COLUMNS, MAX_TYPES, TOO_MANY } from './count-sql.js';
+import { COUNTED_RANGE, countValues, MOMENT_COLUMNS, MAX_TYPES, OWNED, TOO_MANY } from './count-sql.js';
 import type { Range, RequestedRange } from '../http/parameters.js';
 import { Unprocessable } from '../errors.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
@@ -33,16 +33,14 @@ const COLUMNS = {
  * counts of filed and completed takedowns come from the tables of the metrics, whose projection commits in the same
  * transaction. Canceled and retracted takedowns are few and are counted row by row. A takedown that was completed
  * before it was created has no duration.
- *
- * Parameters $1 to $8 are those of `COUNT`; $5 and $8 are the ends of the whole range.
  * @param owned the SQL condition that selects the takedowns
  * @param dated the column that must be in the range for outcomes
  */
 const statistics = (name: string, owned: string, dated: string) => {
   const facts = (first: string, last: string): string => `
           select measure, 1 from read.facts
-          where organization = $1 and brand = $2 and measure in (${takedownFiled}, ${takedownCompleted})
-            and at between ${first}::bigint and ${last}::bigint`;
+          where ${OWNED} and measure in (${takedownFiled}, ${takedownCompleted})
+            and at between ${first} and ${last}`;
   return statement(
     name,
     COUNTED_RANGE,
@@ -54,15 +52,15 @@ const statistics = (name: string, owned: string, dated: string) => {
       (select json_agg(json_build_array(measure, n)) from (
         select measure, sum(n)::bigint as n from (
           select measure, n from read.days
-          where organization = $1 and brand = $2 and measure in (${takedownFiled}, ${takedownCompleted})
-            and day between $3::int and $4::int
-          union all ${facts('$5', '$6')}
-          union all ${facts('$7', '$8')}
+          where ${OWNED} and measure in (${takedownFiled}, ${takedownCompleted})
+            and day between :firstDay and :lastDay
+          union all ${facts(':from', ':beforeWholeDaysTo')}
+          union all ${facts(':afterWholeDaysFrom', ':to')}
         ) parts group by measure
       ) measures) as measures,
       (select json_agg(json_build_array(outcome, n)) from (
         select outcome, count(*) as n from read.takedowns
-        where ${owned} and outcome in (${canceled}, ${retracted}) and ${dated} between $5::bigint and $8::bigint
+        where ${owned} and outcome in (${canceled}, ${retracted}) and ${dated} between :from and :to
         group by outcome
       ) outcomes) as withdrawn,
       (select case
@@ -71,17 +69,16 @@ const statistics = (name: string, owned: string, dated: string) => {
       from (
         select type, count(*) as n, percentile_disc(${SHARES}) within group (order by took) filter (where took >= 0) as times
         from read.takedowns
-        where ${owned} and outcome = ${completed} and updated_at between $5::bigint and $8::bigint
+        where ${owned} and outcome = ${completed} and updated_at between :from and :to
         group by grouping sets ((type), ()) limit ${MAX_TYPES} + 2
       ) types) as times`,
   );
 };
 
-// $2 is '' here. The condition uses $2 only because PostgreSQL must infer the type of the parameter.
-export const OF_ORGANIZATION = statistics('takedown-statistics', `organization = $1 and $2 = ''`, 'created_at');
+export const OF_ORGANIZATION = statistics('takedown-statistics', 'organization = :organization', 'created_at');
 export const OF_BRAND = statistics(
   'takedown-statistics-of-brand',
-  `organization = $1 and brand = $2 and brand <> '' and outcome is not null`,
+  `${OWNED} and brand <> '' and outcome is not null`,
   'updated_at',
 );
 

@@ -35,8 +35,8 @@ export const READ_MOMENT = statement(
   `
     select
       (select version from read.checkpoints where projection = 'metrics') as version,
-      (select position from read.log_clock where recorded_at > $1 order by recorded_at limit 1) as next,
-      (select recorded_at from read.log_clock where position <= $2 order by position desc limit 1) as instant,
+      (select position from read.log_clock where recorded_at > :instant order by recorded_at limit 1) as next,
+      (select recorded_at from read.log_clock where position <= :position order by position desc limit 1) as instant,
       (select position from read.checkpoints where projection = 'metrics') as head`,
 );
 
@@ -65,12 +65,6 @@ export const SINCE = {
   rangeTo: 'bigint',
 } as const;
 export const PAST = { ...SINCE, dayTo: 'bigint' } as const;
-
-export type Past = Readonly<Record<keyof typeof PAST, string>>;
-
-/** The placeholders of these parameters. @param first the number of the first of them */
-export const pastAt = (first: number): Past =>
-  Object.fromEntries(Object.entries(PAST).map(([name, type], n) => [name, `$${first + n}::${type}`])) as Past;
 
 /**
  * Returns the values of the parameters. On the UTC days before the moment, only facts that were stored on a later day than
@@ -103,48 +97,47 @@ export const pastValues = ({ position, instant }: Moment, { from, to }: Range) =
   };
 };
 
-export const OWNED = 'f.organization = $1 and f.brand = $2';
+export const OWNED = 'f.organization = :organization and f.brand = :brand';
 
-/** Returns SQL for the facts in the windows for which `condition` holds. */
-export const displacedFacts = ({ lags, firsts, lasts }: Past, condition: string): string => `
-          from unnest(${lags}, ${firsts}, ${lasts}) w (lag, first, last)
+/** Returns SQL for the facts in the windows for which `condition` holds. @param suffix of the names of the parameters */
+export const displacedFacts = (condition: string, suffix = ''): string => `
+          from unnest(:lags${suffix}, :firsts${suffix}, :lasts${suffix}) w (lag, first, last)
           cross join lateral (
             select * from read.facts f
             where ${OWNED} and f.lag = w.lag and f.lag <> 0 and f.at between w.first and w.last and ${condition}
           ) f`;
 
 /** Returns SQL for the former facts of a range that counted at a position. */
-export const formerFacts = ({ rangeFrom, rangeTo }: Past, position: string): string => `
+export const formerFacts = (suffix = '', position = `:known${suffix}`): string => `
           from generate_series(1, ${MAX_SPAN}) s (span)
           cross join lateral (
             select * from read.former_facts f
             where ${OWNED} and f.span = s.span and f.since > ${position} - (1::bigint << 4 * s.span)
-              and f.since <= ${position} and f.until > ${position} and f.at between ${rangeFrom} and ${rangeTo}
+              and f.since <= ${position} and f.until > ${position}
+              and f.at between :rangeFrom${suffix} and :rangeTo${suffix}
           ) f`;
 
 /** What to add to the counts of the days before the moment, by measure, type and UTC day. */
 type Corrections = readonly (readonly [measure: number, type: string, day: number, n: number])[];
 
-export const corrections = (past: Past): string => {
-  const { known, dayFrom, dayTo } = past;
-  return `(
+/** Returns SQL for the corrections of a range. @param suffix of the names of the parameters */
+export const corrections = (suffix = ''): string => `(
         select case when count(*) > ${MAX_CORRECTIONS} then '"${TOO_MANY}"'::json
           else coalesce(json_agg(json_build_array(measure, type, day, n)), '[]') end
         from (
           select measure, type, ${dayInSql('at')} as day, sum(n)::bigint as n from (
             select f.measure, f.type, f.at, sign(-f.lag)::int as n ${displacedFacts(
-              past,
-              `case when w.lag > 0 then f.since > ${known} else f.since <= ${known} end`,
+              `case when w.lag > 0 then f.since > :known${suffix} else f.since <= :known${suffix} end`,
+              suffix,
             )}
             union all
             select f.measure, f.type, f.at, 1 from read.facts f
-            where ${OWNED} and f.at between ${dayFrom} and ${dayTo} and f.since <= ${known}
+            where ${OWNED} and f.at between :dayFrom${suffix} and :dayTo${suffix} and f.since <= :known${suffix}
             union all
-            select f.measure, f.type, f.at, 1 ${formerFacts(past, known)}
+            select f.measure, f.type, f.at, 1 ${formerFacts(suffix)}
           ) parts group by measure, type, day having sum(n) <> 0 limit ${MAX_CORRECTIONS + 1}
         ) corrections
       )`;
-};
 
 /** The counts of a range as they were known at a moment. */
 export interface KnownCounts extends Counted {
@@ -173,5 +166,5 @@ export const COUNT_KNOWN = statement(
   { ...MOMENT_COLUMNS, corrections: json<KnownCounts['corrections']>(), ...COUNTED },
   `
     select ${MOMENT},
-      ${corrections(pastAt(9))} as corrections,${countedColumns(3)}`,
+      ${corrections()} as corrections,${countedColumns()}`,
 );

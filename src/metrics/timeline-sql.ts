@@ -8,6 +8,7 @@ import {
   type FactCounts,
   factsBetween,
   OTHER_MEASURES,
+  OWNED,
   TOO_MANY,
 } from './count-sql.js';
 import type { Range } from '../http/parameters.js';
@@ -31,8 +32,7 @@ export const MAX_POINTS = limit('timeline', 3_660, 'points', 'request', '400');
 /** Maximum number of counts by type: 30 types on each day of ten years. */
 export const MAX_CELLS = 110_000;
 
-const OWNED = 'organization = $1 and brand = $2';
-const OF_RANGE = `${OWNED} and at between $5::bigint and $8::bigint`;
+const OF_RANGE = `${OWNED} and at between :from and :to`;
 
 /**
  * Returns SQL that sums day counts by point, numbered from 1. For the interval `day`, each day is a point. For longer
@@ -40,8 +40,9 @@ const OF_RANGE = `${OWNED} and at between $5::bigint and $8::bigint`;
  */
 const atPoints = (isByDay: boolean, key: string, table: string, condition = ''): string => {
   const rows = `from ${table} where ${OWNED} ${condition} and day between`;
-  if (isByDay) return `select ${key}, day - (select starts[1] from starts) + 1 as point, n ${rows} $3::int and $4::int`;
-  const [first, last] = ['greatest($3::int, start)', 'least($4::int, coalesce(starts[point + 1] - 1, $4::int))'];
+  if (isByDay)
+    return `select ${key}, day - (select starts[1] from starts) + 1 as point, n ${rows} :firstDay and :lastDay`;
+  const [first, last] = ['greatest(:firstDay, start)', 'least(:lastDay, coalesce(starts[point + 1] - 1, :lastDay))'];
   return `
           select ${key}, point, n
           from starts, unnest(starts) with ordinality place (start, point),
@@ -58,6 +59,7 @@ type AtPoints<Key> = readonly (readonly [key: Key, points: string, counts: strin
 const PARAMETERS = {
   ...COUNTED_RANGE,
   interval: 'text',
+  /** The length of the interval. */
   step: 'interval',
   /** Null if the range has no start. */
   startDay: nullable('integer'),
@@ -91,17 +93,17 @@ const timeline = (name: string, isByDay: boolean) =>
         (select at from read.facts where ${OF_RANGE} order by at limit 1) as first_at,
         (select at from read.facts where ${OF_RANGE} order by at desc limit 1) as last_at
     ), ends as materialized (
-      select coalesce($11::int, ${dayInSql('first_at')}, last_day) as first_day, last_day
+      select coalesce(:startDay, ${dayInSql('first_at')}, last_day) as first_day, last_day
       from (
-        select first_at, coalesce($12::int, greatest($13::int, ${dayInSql('last_at')})) as last_day from known
+        select first_at, coalesce(:endDay, greatest(:today, ${dayInSql('last_at')})) as last_day from known
       ) last
     ), starts as materialized (
       select array_agg(start order by start) as starts from (
         select start::date - date '1970-01-01' as start
         from ends, generate_series(
-          date_trunc($9, (date '1970-01-01' + first_day)::timestamp),
+          date_trunc(:interval, (date '1970-01-01' + first_day)::timestamp),
           (date '1970-01-01' + last_day)::timestamp,
-          $10::interval
+          :step
         ) start
         limit ${MAX_POINTS + 1}
       ) intervals
@@ -122,8 +124,8 @@ const timeline = (name: string, isByDay: boolean) =>
         from (${atPoints(isByDay, 'type', 'read.type_days')} limit ${MAX_CELLS + 1}) at_points
         group by type
       ) types) as types,
-      ${factsBetween('$5', '$6', MAX_CELLS)} as "firstFacts",
-      ${factsBetween('$7', '$8', MAX_CELLS)} as "lastFacts"`,
+      ${factsBetween(':from', ':beforeWholeDaysTo', MAX_CELLS)} as "firstFacts",
+      ${factsBetween(':afterWholeDaysFrom', ':to', MAX_CELLS)} as "lastFacts"`,
   );
 
 /**
@@ -132,9 +134,6 @@ const timeline = (name: string, isByDay: boolean) =>
  * range without a start begins with the interval of the first fact. A range without an end lasts until now, or until
  * the last fact if the last fact is later. If there are more than `MAX_CELLS` counts, the statement returns `TOO_MANY`
  * instead.
- *
- * Parameters: $1 to $8 as in `COUNT`; $9 interval; $10 length of the interval; $11 first and $12 last day of the
- * range, null without a start or end; $13 today.
  */
 export const BY_INTERVAL = timeline('metrics-timeline', false);
 export const BY_DAY = timeline('metrics-timeline-by-day', true);

@@ -33,7 +33,8 @@ export const READ_WEBHOOK_FIGURES = statement(
         (p.progress ->> 'lastSuccessAt')::bigint as delivered_at
       from read.webhook_endpoints e
       left join service.webhook_progress p on p.endpoint = e.id and p.progress -> 'replay' = e.endpoint -> 'replay'
-      where e.state <> 'DELETED' and (e.organization, e.id) > ($1, $2) order by e.organization, e.id limit $3
+      where e.state <> 'DELETED' and (e.organization, e.id) > (:afterOrganization, :afterId)
+      order by e.organization, e.id limit :limit
     ), waiting as (
       select l.failing, l.delivered_at,
         (select count(*) from (

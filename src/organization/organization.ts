@@ -22,7 +22,9 @@ export const READ_FLAGS = statement(
   { position: 'bigint', flags: 'text[]' },
   `
     select ${positionOf('brands-and-flags')} as position,
-      array(select flag from read.feature_flags where organization = $1 and enabled order by flag limit $2) as flags`,
+      array(
+        select flag from read.feature_flags where organization = :organization and enabled order by flag limit :limit
+      ) as flags`,
 );
 
 /** The registered brands of an organization, whether metrics are available for them, and the total number of brands. */
@@ -34,11 +36,11 @@ export const READ_BRANDS = statement(
     `
     select brand, name, count(*) over () as total,
       exists (select from read.feature_flags
-              where organization = $1 and flag = 'brands-metrics' and enabled) as available
+              where organization = :organization and flag = 'brands-metrics' and enabled) as available
     from read.brands
-    where organization = $1 and registered
+    where organization = :organization and registered
     order by brand
-    limit $2`,
+    limit :limit`,
     'brands-and-flags',
   ),
 );

@@ -99,16 +99,39 @@ const nameStatement = (name: string, text: string): void => {
   texts.set(name, text);
 };
 
+/** What contains no parameters (literals, quoted names and casts), and parameters: `:name` or, by mistake, `$1`. */
+const TOKENS = /'[^']*'|"[^"]*"|::|(?::(?=[a-z])|\$)(\w+)/g;
+
+/**
+ * Replaces each `:name` by the number and the type of the parameter.
+ * @throws Error if a parameter is not declared, or not used
+ */
+const numberParameters = (statement: string, parameters: Declarations, text: string): string => {
+  const names = Object.keys(parameters);
+  const unused = new Set(names);
+  const numbered = text.replace(TOKENS, (token, name?: string) => {
+    if (name === undefined) return token;
+    const declared = parameters[name];
+    if (declared === undefined) throw new Error(`Statement "${statement}" does not declare its parameter ${token}`);
+    unused.delete(name);
+    return `$${names.indexOf(name) + 1}::${typeof declared === 'string' ? declared : declared.type}`;
+  });
+  if (unused.size > 0)
+    throw new Error(`Statement "${statement}" does not use its parameter :${[...unused].join(', :')}`);
+  return numbered;
+};
+
 /**
  * A named SQL statement. `test/read-models/raw-statements.spec.ts` compares each statement with the migrated schema.
  */
 export class Statement<Parameters extends Declarations = Declarations, Columns extends Declarations = Declarations> {
   constructor(
     readonly name: string,
-    /** The parameters by name, in order: the first parameter is `$1`. */
+    /** The parameters by name. Their order is the order of the values that are sent. */
     readonly parameters: Parameters,
     /** The columns of the rows, in order. */
     readonly columns: Columns,
+    /** The SQL with numbered parameters, as PostgreSQL prepares it. */
     readonly text: string,
   ) {
     nameStatement(name, text);
@@ -177,12 +200,18 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
   }
 }
 
+/**
+ * Declares a statement.
+ * @param parameters the types of the parameters by name, in the order in which their values are sent
+ * @param columns the columns of the rows, in order
+ * @param text the SQL, in which `:name` is a parameter of its declared type
+ */
 export const statement = <const Parameters extends Declarations, const Columns extends Declarations>(
   name: string,
   parameters: Parameters,
   columns: Columns,
   text: string,
-): Statement<Parameters, Columns> => new Statement(name, parameters, columns, text);
+): Statement<Parameters, Columns> => new Statement(name, parameters, columns, numberParameters(name, parameters, text));
 
 /** The type of a statement's rows. */
 export type RowOf<S> = S extends Statement<infer _, infer Columns> ? RowBy<Columns> : never;
@@ -208,13 +237,13 @@ export const LOCK_UNTIL_COMMIT = statement(
   'lock-until-commit',
   { key: 'bigint' },
   { is_locked: 'boolean' },
-  `select pg_advisory_xact_lock($1) is not null as is_locked`,
+  `select pg_advisory_xact_lock(:key) is not null as is_locked`,
 );
 export const LOCK_IF_FREE = statement(
   'lock-if-free',
   { key: 'bigint' },
   { is_locked: 'boolean' },
-  `select pg_try_advisory_xact_lock($1) as is_locked`,
+  `select pg_try_advisory_xact_lock(:key) as is_locked`,
 );
 
 /**

@@ -24,7 +24,7 @@ export const ADD_INGEST_USAGE = statement(
   { organization: 'text', events: 'bigint', bytes: 'bigint' },
   `
     insert into service.ingest_usage as u (day, organization, events, bytes)
-    select $1, * from unnest($2::text[], $3::bigint[], $4::bigint[]) i (organization, events, bytes) order by organization
+    select :day, * from unnest(:organization, :events, :bytes) i (organization, events, bytes) order by organization
     on conflict (day, organization) do update
       set events = greatest(u.events + excluded.events, 0), bytes = greatest(u.bytes + excluded.bytes, 0)
     returning organization, events, bytes`,

@@ -8,14 +8,14 @@ export const ENTER_NAMES = statement(
   'erasures-enter-names',
   { digests: 'text[]', logId: 'text' },
   {},
-  'insert into service.erased_names (digest, log_id) select unnest($1::text[]), $2 on conflict do nothing',
+  'insert into service.erased_names (digest, log_id) select unnest(:digests), :logId on conflict do nothing',
 );
 
 export const READ_ERASED_NAMES = statement(
   'erasures-read-names',
   { logId: 'text' },
   { digest: 'text' },
-  'select digest from service.erased_names where log_id = $1',
+  'select digest from service.erased_names where log_id = :logId',
 );
 
 /** The webhook endpoints of an organization that the tables know. */
@@ -23,7 +23,7 @@ export const ENDPOINTS_OF_ORGANIZATION = statement(
   'erasures-endpoints',
   { organization: 'text' },
   { name: 'text' },
-  'select id as name from read.webhook_endpoints where organization = $1',
+  'select id as name from read.webhook_endpoints where organization = :organization',
 );
 
 export const ENTER_ERASURE = statement(
@@ -31,7 +31,8 @@ export const ENTER_ERASURE = statement(
   { digest: 'text', startedAt: 'bigint', position: 'bigint' },
   {},
   `
-    insert into service.erasures (digest, started_at, position, next) values ($1, $2, $3, 0) on conflict do nothing`,
+    insert into service.erasures (digest, started_at, position, next) values (:digest, :startedAt, :position, 0)
+    on conflict do nothing`,
 );
 
 export const READ_ERASURE = statement(
@@ -49,7 +50,7 @@ export const READ_ERASURE = statement(
   `
     select started_at as "startedAt", position, next, events::json, rows::json, first_position as "firstPosition",
       last_position as "lastPosition"
-    from service.erasures where digest = $1`,
+    from service.erasures where digest = :digest`,
 );
 
 /** Records a batch of an erasure, in the transaction of the batch. */
@@ -67,17 +68,17 @@ export const RECORD_BATCH = statement(
   {},
   `
     update service.erasures e set
-      next = coalesce($2, e.next), events = ${addCounts('e.events', '$3::jsonb')},
-      rows = ${addCounts('e.rows', '$4::jsonb')},
-      first_position = least(e.first_position, $5), last_position = greatest(e.last_position, $6)
-    where e.digest = $1`,
+      next = coalesce(:next, e.next), events = ${addCounts('e.events', ':events')},
+      rows = ${addCounts('e.rows', ':rows')},
+      first_position = least(e.first_position, :first), last_position = greatest(e.last_position, :last)
+    where e.digest = :digest`,
 );
 
 export const DELETE_ERASURE = statement(
   'erasures-delete',
   { digest: 'text' },
   {},
-  'delete from service.erasures where digest = $1',
+  'delete from service.erasures where digest = :digest',
 );
 
 /** Locks all checkpoints until the transaction ends, so that projectors wait. */
@@ -93,7 +94,7 @@ export const COUNT_CHECKPOINTS_AT = statement(
   'erasures-count-checkpoints',
   { position: 'bigint' },
   { reached: 'bigint' },
-  'select count(*) as reached from read.checkpoints where position >= $1',
+  'select count(*) as reached from read.checkpoints where position >= :position',
 );
 
 /** The schemas of rebuilds and verifications in progress. */
@@ -107,7 +108,7 @@ export const SHADOW_SCHEMAS = statement(
 const steps = Object.entries(ROWS_OF_ORGANIZATION).flatMap(([table, kinds]) =>
   kinds.map(({ where, named, set }, n) => {
     const name = table.includes('.') ? table : `read.${table}`;
-    const found = `from ${name} where $1::text <> '' and (${where})`;
+    const found = `from ${name} where :organization <> '' and (${where})`;
     const change = set === undefined ? `delete from ${name} t using found` : `update ${name} t set ${set} from found`;
     return {
       table: name,
@@ -118,14 +119,14 @@ const steps = Object.entries(ROWS_OF_ORGANIZATION).flatMap(([table, kinds]) =>
         { rows: 'bigint' },
         `
           select count(*) as rows from ${name}
-          where $1::text <> '' and (${where}${named === undefined ? ' and $2::text[] is not null' : ` or ${named} = any($2::text[])`})`,
+          where :organization <> '' and (${where}${named === undefined ? ' and :names is not null' : ` or ${named} = any(:names)`})`,
       ),
       erase: statement(
         `erasures-erase-${name}-${n}`,
         { organization: 'text', limit: 'bigint' },
         { rows: 'bigint' },
         `
-          with found as materialized (select ctid ${found} limit $2),
+          with found as materialized (select ctid ${found} limit :limit),
             changed as (${change} where t.ctid = found.ctid returning 1)
           select count(*) as rows from changed`,
       ),

@@ -47,14 +47,14 @@ export const expiringRows = <const Name extends string>({ name, table, join = ''
   const page =
     walk === undefined
       ? `select t.ctid as id, true as expired, null::text[] as place, row_number() over () as nth
-        from ${table} t ${join} where ${where} limit $1`
+        from ${table} t ${join} where ${where} limit :limit`
       : `select *, row_number() over () as nth from (
         select t.ctid as id, coalesce(${where}, false) as expired, array[${columns.map(([column]) => `t.${column}::text`).join(', ')}] as place
         from ${table} t ${join}
-        where (${named}) > (${columns.map(([, [type]], n) => `($2::text[])[${n + 1}]::${type}`).join(', ')})
-        order by ${named} limit $1
+        where (${named}) > (${columns.map(([, [type]], n) => `(:after)[${n + 1}]::${type}`).join(', ')})
+        order by ${named} limit :limit
       ) walked`;
-  const after = walk === undefined ? `$2::text[] is not null` : 'true';
+  const after = walk === undefined ? ':after is not null' : 'true';
   return {
     name,
     first: columns.map(([, [, first]]) => first),

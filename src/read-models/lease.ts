@@ -29,7 +29,7 @@ export const ACQUIRE_LEASE = statement(
     isWanted: 'boolean',
   },
   `
-    insert into read.projector_leases as l (lane, owner, epoch, expires_at) values ($1, $2, 1, ${CLOCK} + $3::bigint)
+    insert into read.projector_leases as l (lane, owner, epoch, expires_at) values (:lane, :owner, 1, ${CLOCK} + :ttlMs)
     on conflict (lane) do update
       set (owner, epoch, expires_at, wanted_until) = (
         select
@@ -38,15 +38,15 @@ export const ACQUIRE_LEASE = statement(
           case when taken then excluded.expires_at else l.expires_at end,
           case
             when taken and l.owner <> excluded.owner then 0
-            when taken or $4 then l.wanted_until
+            when taken or :hasOther then l.wanted_until
             else excluded.expires_at
           end
         from (
           select l.owner = excluded.owner
-            or l.expires_at < ${CLOCK} - case when $4 and l.wanted_until > ${CLOCK} then ${SECOND_LANE_DELAY_MS} else 0 end as taken
+            or l.expires_at < ${CLOCK} - case when :hasOther and l.wanted_until > ${CLOCK} then ${SECOND_LANE_DELAY_MS} else 0 end as taken
         ) decided
       )
-    returning owner = $2 as "isHeld", epoch, wanted_until > ${CLOCK} as "isWanted"`,
+    returning owner = :owner as "isHeld", epoch, wanted_until > ${CLOCK} as "isWanted"`,
 );
 
 /** Returns SQL that tells whether a process works in a lane, that is, whether the lease of the lane is valid. */
@@ -57,7 +57,7 @@ export const READ_IS_LEASED = statement(
   'lease-read',
   { lane: 'text' },
   { isLeased: 'boolean' },
-  `select ${isLeased('$1')} as "isLeased"`,
+  `select ${isLeased(':lane')} as "isLeased"`,
 );
 
 /**
@@ -69,7 +69,7 @@ export const RELEASE_LEASE = statement(
   { lane: 'text', owner: 'text' },
   {},
   `
-    update read.projector_leases set expires_at = ${CLOCK} - 1, owner = '' where lane = $1 and owner = $2`,
+    update read.projector_leases set expires_at = ${CLOCK} - 1, owner = '' where lane = :lane and owner = :owner`,
 );
 
 /** How long a lease is valid without renewal, and how often it is renewed. */

@@ -1,4 +1,4 @@
-/** How the rows of an organization are found in a table, in SQL. `$1` is the slug. */
+/** How the rows of an organization are found in a table, in SQL. `:organization` is the slug. */
 interface OrganizationRows {
   readonly where: string;
   /** The column with a name that `where` knows only once an erasure has begun. */
@@ -14,7 +14,7 @@ interface OrganizationRows {
 export type RowsByTable<Tables> = Readonly<Record<keyof Tables, readonly OrganizationRows[]>>;
 
 /** The rows of a table in which each row belongs to one organization. */
-export const OWN_ROWS: readonly OrganizationRows[] = [{ where: 'organization = $1::text' }];
+export const OWN_ROWS: readonly OrganizationRows[] = [{ where: 'organization = :organization' }];
 
 /** The rows of a table with a column that names a key or an endpoint. Only the digests of erased names are known. */
 export const rowsOfNames = (column: string): readonly OrganizationRows[] => [

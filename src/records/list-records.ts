@@ -36,7 +36,9 @@ export const READ_LAST_CHANGE = statement(
   'records-last-change',
   { organization: 'text', kind: 'smallint', upTo: 'bigint' },
   { position: nullable('bigint') },
-  'select max(position) as position from read.listed_records where organization = $1 and kind = $2 and position <= $3',
+  `
+    select max(position) as position from read.listed_records
+    where organization = :organization and kind = :kind and position <= :upTo`,
 );
 
 /** Lists a page of records, newest first. */

@@ -19,10 +19,17 @@ export interface PageRequest {
 
 type SqlType = 'text' | 'text[]' | 'uuid' | 'bigint' | 'integer' | 'smallint';
 
-/** Builds a statement and collects its parameters. */
-export class StatementBuilder {
+/** Builds a statement about records of one kind, and collects its parameters. */
+class StatementBuilder {
   readonly values: unknown[] = [];
   private readonly types: Record<string, SqlType> = {};
+  readonly organization: string;
+  readonly kind: string;
+
+  constructor({ organization, kind }: Pick<Selection, 'organization' | 'kind'>) {
+    this.organization = this.add(organization, 'text');
+    this.kind = this.add(kind, 'smallint');
+  }
 
   add(value: unknown, type: SqlType): string {
     const number = this.values.push(value);
@@ -50,11 +57,11 @@ const branchesOf = ({ statuses, types, asset }: Selection): readonly (readonly [
 
 /** Builds the query for the keys of a selection in order. Each branch reads a slice of an index. */
 const keysOf = (builder: StatementBuilder, selection: Selection, { after }: PageRequest): string => {
-  const { organization, kind, brand, range } = selection;
+  const { brand, range } = selection;
   const [table, at] = brand === undefined ? ['listed_records', '(-created_at)'] : ['brand_records', '(-at)'];
   const common = [
-    `organization = ${builder.add(organization, 'text')}`,
-    `kind = ${builder.add(kind, 'smallint')}`,
+    `organization = ${builder.organization}`,
+    `kind = ${builder.kind}`,
     `(${at}, id) > (${builder.add(after[0], 'bigint')}, ${builder.add(after[1], 'text')})`,
     `${at} <= ${builder.add(-range.from, 'bigint')}`,
     brand === undefined ? 'created_at is not null' : `brand = ${builder.add(brand, 'text')}`,
@@ -109,13 +116,14 @@ export type ListedRow = Moment &
   );
 
 /** Reads an item by key. The comparison and the order make PostgreSQL scan the primary key, as in `READ_VERDICTS`. */
-const JOIN_ITEM = `cross join lateral (
+const joinItem = ({ organization, kind }: StatementBuilder): string => `cross join lateral (
             select organization as of_organization, kind as of_kind, id as of_id, position, status, type, item
             from read.listed_records
-            where (organization, kind, id) >= ($1, $2, examined.id)
+            where (organization, kind, id) >= (${organization}, ${kind}, examined.id)
             order by organization, kind, id limit 1
           ) item`;
-const ITEM_MATCHES_KEY = 'of_organization = $1 and of_kind = $2 and of_id = examined.id';
+const itemMatchesKey = ({ organization, kind }: StatementBuilder): string =>
+  `of_organization = ${organization} and of_kind = ${kind} and of_id = examined.id`;
 
 const statementName = (purpose: 'list' | 'next' | 'count', selection: Selection): string | undefined => {
   const { brand, statuses, types, asset } = selection;
@@ -143,7 +151,7 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
   const rowFilters = rowFiltersOf(builder, selection);
   if (page.upTo !== null) rowFilters.unshift(`position <= ${builder.add(page.upTo, 'bigint')}`);
   const isFiltered = rowFilters.length > 0;
-  if (selection.brand !== undefined) rowFilters.unshift(ITEM_MATCHES_KEY);
+  if (selection.brand !== undefined) rowFilters.unshift(itemMatchesKey(builder));
   // The last key is read in the same statement. In another snapshot, the last key could be a key that was not examined.
   const last = `case when coalesce(p.found, 0) < ${limit} then
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
@@ -155,7 +163,7 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
         select *, octet_length(item) as size, count(*) over () as found,
           sum(octet_length(item)) over (order by newest, id rows unbounded preceding) as bytes
         from (
-          select * from ${examined} ${selection.brand === undefined ? '' : JOIN_ITEM}
+          select * from ${examined} ${selection.brand === undefined ? '' : joinItem(builder)}
           ${rowFilters.length > 0 ? `where ${rowFilters.join(' and ')}` : ''}
           order by newest, id limit ${limit}
         ) shown
@@ -171,15 +179,15 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
  * reads only as many keys as it returns.
  */
 export const listPage = (selection: Selection, page: PageRequest): QueryConfig => {
-  const builder = new StatementBuilder();
+  const builder = new StatementBuilder(selection);
   return builder.query(pageStatementName(selection, page), buildPage(builder, selection, page));
 };
 
 const buildCount = (builder: StatementBuilder, selection: Selection, page: PageRequest): string => {
   const examined = `(${keysOf(builder, selection, page)}) examined`;
   const rowFilters = rowFiltersOf(builder, selection);
-  const items = rowFilters.length > 0 && selection.brand !== undefined ? JOIN_ITEM : '';
-  if (items !== '') rowFilters.unshift(ITEM_MATCHES_KEY);
+  const items = rowFilters.length > 0 && selection.brand !== undefined ? joinItem(builder) : '';
+  if (items !== '') rowFilters.unshift(itemMatchesKey(builder));
   const where = rowFilters.length === 0 ? '' : `where ${rowFilters.join(' and ')}`;
   return `select count(*) as n from (
       select from ${examined} ${items} ${where} limit ${builder.add(page.limit, 'integer')}
@@ -188,7 +196,7 @@ const buildCount = (builder: StatementBuilder, selection: Selection, page: PageR
 
 /** Builds the query that counts a selection, up to the limit of the page. */
 export const countUpTo = (selection: Selection, page: PageRequest): QueryConfig => {
-  const builder = new StatementBuilder();
+  const builder = new StatementBuilder(selection);
   return builder.query(undefined, buildCount(builder, selection, page));
 };
 
@@ -208,10 +216,10 @@ export const SAMPLES: readonly Statement[] = SAMPLE_FILTERS.flatMap((filter) =>
   [undefined, 'shoes'].flatMap((brand) => {
     const selection = { ...SAMPLE, ...filter, brand };
     const first = { after: [-LATEST, ''], upTo: null, limit: 100 } as const;
-    const count = new StatementBuilder();
+    const count = new StatementBuilder(SAMPLE);
     return [
       ...[first, { ...first, upTo: 0 }].map((page) => {
-        const list = new StatementBuilder();
+        const list = new StatementBuilder(SAMPLE);
         return list.declare(pageStatementName(selection, page)!, buildPage(list, selection, page), LISTED_COLUMNS);
       }),
       count.declare(statementName('count', selection)!, buildCount(count, selection, first), { n: 'bigint' }),

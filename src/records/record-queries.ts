@@ -41,9 +41,9 @@ export const FIND_RECORD = statement(
     ) c left join (
       select item from (
         select * from read.listed_records
-        where (organization, kind, id) >= ($1, $2::smallint, $3) order by organization, kind, id limit 1
+        where (organization, kind, id) >= (:organization, :kind, :id) order by organization, kind, id limit 1
       ) next
-      where organization = $1 and kind = $2 and id = $3
+      where organization = :organization and kind = :kind and id = :id
     ) r on true`,
 );
 
@@ -54,7 +54,7 @@ export const READ_MIGRATION_TIME = statement(
   { madeAt: 'bigint' },
   `
     select floor(extract(epoch from applied_at::timestamptz) * 1000)::bigint as "madeAt"
-    from read.later_migrations where name = $1`,
+    from read.later_migrations where name = :migration`,
 );
 
 /** The migration that creates the tables, or clears the tables of an earlier version. */

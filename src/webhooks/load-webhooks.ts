@@ -25,13 +25,14 @@ export const KNOWN_WEBHOOKS = statement(
   { organization: 'text', keyHashes: 'text[]' },
   { now: 'bigint', position: 'bigint', reached: nullable('bigint'), endpoint: nullable(json<Webhook>()) },
   `
-    select ${CLOCK} as now, one.position, (select max(revision) from read.webhook_endpoints where organization = $1) as reached,
+    select ${CLOCK} as now, one.position,
+      (select max(revision) from read.webhook_endpoints where organization = :organization) as reached,
       w.endpoint::json as endpoint
     from (select ${positionOf('webhooks')} as position) one left join lateral (
-      select id, created_at, endpoint from read.webhook_endpoints where organization = $1 and state <> 'DELETED'
+      select id, created_at, endpoint from read.webhook_endpoints where organization = :organization and state <> 'DELETED'
       union
       select id, created_at, endpoint from read.webhook_endpoints
-      where organization = $1 and request_key_hash = any($2::text[])
+      where organization = :organization and request_key_hash = any(:keyHashes)
     ) w on true
     order by w.created_at, w.id`,
 );
@@ -43,7 +44,7 @@ const PARTS = numbersOf()
           (i."assetTypes" is null or r.type = any(i."assetTypes")) and (i.statuses is null or r.status = any(i.statuses))
         )) as wanted
         from read.listed_records r
-        where ${kind} = any(i.kinds) and r.organization = $1 and r.kind = ${kind} and r.position > c.position
+        where ${kind} = any(i.kinds) and r.organization = :organization and r.kind = ${kind} and r.position > c.position
         order by r.position limit ${MAX_BEHIND}
       )`,
   )
@@ -69,7 +70,7 @@ export const READ_PROGRESS = statement(
       (c.progress ->> 'nextAttemptAt')::bigint as "nextAttemptAt",
       (p.progress ->> 'lastSuccessAt')::bigint as "lastSuccessAt",
       nullif(p.progress -> 'lastFailure', 'null')::json as "lastFailure"
-    from json_to_recordset($2::json)
+    from json_to_recordset(:webhooks)
       i ("webhookId" text, kinds smallint[], "assetTypes" text[], statuses text[], replay integer, "startAfter" bigint)
     left join service.webhook_progress p on p.endpoint = i."webhookId"
     cross join lateral (
@@ -96,7 +97,7 @@ const firstRecord = (condition: string, order: 'asc' | 'desc'): string => `
     .map(
       (kind) => `(
         select position, stored_at from read.listed_records
-        where organization = $1 and kind = ${kind} and ${condition} order by position ${order} limit 1
+        where organization = :organization and kind = ${kind} and ${condition} order by position ${order} limit 1
       )`,
     )
     .join(' union all ')}) each order by position ${order} limit 1`;
@@ -119,7 +120,7 @@ export const FEED_POSITION_AT = statement(
       from (select low, high, (low + high + 1) / 2 as middle from halves where low < high) h
       left join lateral (${firstRecord('position >= h.middle', 'asc')}) first on true
       cross join lateral (
-        select coalesce(first.position <= h.high and first.stored_at < $2::bigint, false) as is_before
+        select coalesce(first.position <= h.high and first.stored_at < :instant, false) as is_before
       ) comparison
     )
     select halves.low as position, c.log_id as log,
@@ -136,7 +137,7 @@ export const READ_ATTEMPTS = statement(
   { webhookId: 'text', limit: 'bigint' },
   { attempt: json<StoredAttempt>() },
   `
-    select attempt from service.webhook_attempts where endpoint = $1 order by number desc limit $2`,
+    select attempt from service.webhook_attempts where endpoint = :webhookId order by number desc limit :limit`,
 );
 
 export interface LoadedWebhooks extends Webhooks, Loaded {

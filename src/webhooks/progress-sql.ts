@@ -76,10 +76,10 @@ export const STORE_PROGRESS = statement(
   { isHeld: 'boolean' },
   `
     with held as materialized (
-      select epoch from read.projector_leases where lane = '${WEBHOOKS_LANE}' and epoch = $1 for share
+      select epoch from read.projector_leases where lane = '${WEBHOOKS_LANE}' and epoch = :epoch for share
     ), given as materialized (
       select i.*, row_number() over (partition by i.endpoint order by i.ordinal) as nth
-      from held, unnest($2::text[], $3::jsonb[], $4::json[]) with ordinality i (endpoint, progress, attempt, ordinal)
+      from held, unnest(:endpoint, :progress, :attempt) with ordinality i (endpoint, progress, attempt, ordinal)
     ), moved as (
       insert into service.webhook_progress (endpoint, progress)
       select endpoint, progress from given where progress is not null
@@ -124,11 +124,11 @@ export const REWIND_TO_END = statement(
   },
   `
     with page as materialized (
-      select endpoint, progress ->> 'logId' = $1 and (progress ->> 'position')::bigint > $2 as "isBeyond"
-      from service.webhook_progress where endpoint > $3 order by endpoint limit ${CURSORS_PER_BATCH}
+      select endpoint, progress ->> 'logId' = :logId and (progress ->> 'position')::bigint > :end as "isBeyond"
+      from service.webhook_progress where endpoint > :after order by endpoint limit ${CURSORS_PER_BATCH}
     ), rewound as (
       update service.webhook_progress
-      set progress = progress || jsonb_build_object('position', $2::bigint, 'event', null, 'parkedFrom', null)
+      set progress = progress || jsonb_build_object('position', :end, 'event', null, 'parkedFrom', null)
       where endpoint = any(array(select endpoint from page where "isBeyond"))
     )
     select max(endpoint) as last from page`,
@@ -144,7 +144,7 @@ export const DELETE_STATE_OF_DELETED_ENDPOINTS = statement(
   {},
   `
     with gone as materialized (
-      select id from read.webhook_endpoints where id = any($1::text[]) and state = 'DELETED'
+      select id from read.webhook_endpoints where id = any(:endpoints) and state = 'DELETED'
     ), attempts as (
       delete from service.webhook_attempts where endpoint = any(array(select id from gone))
     )
@@ -192,14 +192,15 @@ export const ADD_TEST = statement(
   { id: 'uuid', organization: 'text', webhookId: 'text' },
   {},
   `
-    insert into service.webhook_tests (id, organization, endpoint, requested_at) values ($1, $2, $3, ${CLOCK})`,
+    insert into service.webhook_tests (id, organization, endpoint, requested_at)
+    values (:id, :organization, :webhookId, ${CLOCK})`,
 );
 
 export const DELETE_TEST = statement(
   'webhook-tests-delete',
   { id: 'uuid' },
   {},
-  `delete from service.webhook_tests where id = $1`,
+  `delete from service.webhook_tests where id = :id`,
 );
 
 /** Lists the tests without a result that have not expired, oldest first. */
@@ -209,7 +210,7 @@ export const LIST_PENDING_TESTS = statement(
   { id: 'uuid', organization: 'text', endpoint: 'text' },
   `
     select id, organization, endpoint from service.webhook_tests
-    where answered_at is null and requested_at > ${CLOCK} - $1::bigint order by requested_at limit $2::int`,
+    where answered_at is null and requested_at > ${CLOCK} - :keptMs order by requested_at limit :limit`,
 );
 
 /** The tests that have expired. */
@@ -224,7 +225,7 @@ export const COMPLETE_TEST = statement(
   { id: 'uuid', result: 'json' },
   {},
   `
-    update service.webhook_tests set answered_at = ${CLOCK}, result = $2 where id = $1 and answered_at is null`,
+    update service.webhook_tests set answered_at = ${CLOCK}, result = :result where id = :id and answered_at is null`,
 );
 
 /** The result of a test, and whether a delivery process is running. */
@@ -233,6 +234,6 @@ export const READ_TEST = statement(
   { id: 'uuid' },
   { result: nullable(json<TestResult>()), isDelivering: 'boolean' },
   `
-    select (select result from service.webhook_tests where id = $1) as result,
+    select (select result from service.webhook_tests where id = :id) as result,
       ${isLeased(`'${WEBHOOKS_LANE}'`)} as "isDelivering"`,
 );

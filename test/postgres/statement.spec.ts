@@ -7,8 +7,9 @@ const FIND = statement(
   'find',
   { organization: 'text', ids: 'bigint[]', since: nullable('bigint') },
   { id: 'bigint', name: nullable('text'), state: textOf<'on' | 'off'>(), parts: json<readonly string[]>() },
-  'select …',
+  `select …, ':ids', ":since" where organization = :organization and id = any(:ids::bigint[]) and (:since) < 1`,
 );
+const TEXT = `select …, ':ids', ":since" where organization = $1::text and id = any($2::bigint[]::bigint[]) and ($3::bigint) < 1`;
 
 it('A statement sends its values in the order in which its parameters are declared', async () => {
   const sent: QueryConfig[] = [];
@@ -23,9 +24,9 @@ it('A statement sends its values in the order in which its parameters are declar
   await FIND.run(connection, { organization: 'acme', ids: [3], since: 4 }, 200);
   await FIND.plan(connection, { organization: 'acme', ids: [], since: 4 });
   expect(sent).toEqual([
-    { name: 'find', text: 'select …', values: ['acme', binaryArray('bigint[]', [1, 2n]), null] },
-    { name: 'find', text: 'select …', values: ['acme', binaryArray('bigint[]', [3]), 4], query_timeout: 200 },
-    { text: 'select …', values: ['acme', [], 4] },
+    { name: 'find', text: TEXT, values: ['acme', binaryArray('bigint[]', [1, 2n]), null] },
+    { name: 'find', text: TEXT, values: ['acme', binaryArray('bigint[]', [3]), 4], query_timeout: 200 },
+    { text: TEXT, values: ['acme', [], 4] },
   ]);
 });
 
@@ -42,7 +43,20 @@ it('A statement’s values and rows are checked by the compiler', () => {
   expect([name, isOdd]).toEqual(['a', false]);
 });
 
+it.each([
+  [':from', {}, 'Statement "wrong" does not declare its parameter :from'],
+  ['$1', { from: 'bigint' }, 'Statement "wrong" does not declare its parameter $1'],
+  [
+    ':from',
+    { from: 'bigint', to: 'bigint', limit: 'bigint' },
+    'Statement "wrong" does not use its parameter :to, :limit',
+  ],
+] as const)('A statement that selects %s with the parameters %j is rejected', (value, parameters, message) => {
+  expect(() => statement('wrong', parameters, {}, `select ${value}`)).toThrow(message);
+});
+
 it('Two different statements cannot have the same name', () => {
-  expect(statement('find', {}, {}, 'select …').name).toBe('find');
-  expect(() => statement('find', {}, {}, 'select 2')).toThrow('Two statements are named "find"');
+  expect(statement('same', {}, {}, 'select 1').name).toBe('same');
+  expect(statement('same', {}, {}, 'select 1').name).toBe('same');
+  expect(() => statement('same', {}, {}, 'select 2')).toThrow('Two statements are named "same"');
 });

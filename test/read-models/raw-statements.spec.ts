@@ -67,12 +67,12 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     by: 'test/read-models/expiry.spec.ts',
     sql: [
       `select t.ctid as id, true as expired, null::text[] as place, row_number() over () as nth
-        from … t … where … limit $1`,
+        from … t … where … limit :limit`,
       `select *, row_number() over () as nth from (
         select t.ctid as id, coalesce(…, false) as expired, array[…] as place
         from … t …
         where (…) > (…)
-        order by … limit $1
+        order by … limit :limit
       ) walked`,
       `
         with page as materialized (…), deleted as (
@@ -145,13 +145,19 @@ const sqlIn = (path: string, source: string): string[] => {
   return found;
 };
 
+/** The numbers and types of the parameters are in the text of a statement, their names in its source. */
+const PARAMETER = /(?<!:):[a-z]\w*/g;
+
 const isPartOf = (part: string, text: string): boolean => {
   let from = 0;
-  return part.split('…').every((piece) => {
-    const at = text.indexOf(piece, from);
-    from = at + piece.length;
-    return at !== -1;
-  });
+  return part
+    .replace(PARAMETER, '…')
+    .split('…')
+    .every((piece) => {
+      const at = text.indexOf(piece, from);
+      from = at + piece.length;
+      return at !== -1;
+    });
 };
 
 /** The SQL of a source that is neither part of a prepared statement in the same folder nor run by a spec. */
@@ -222,6 +228,13 @@ describe('A statement in SQL', () => {
   it('is never run with a typed `query<Row>` call, because rows are read with Kysely or with declared statements', () => {
     const typed = [...sourcesIn('src'), ...sourcesIn('projections')].filter((path) => /\.query</.test(read(path)));
     expect(typed).toEqual([]);
+  });
+
+  it('names its parameters instead of numbering them', () => {
+    const numbered = [...sourcesIn('src'), ...sourcesIn('projections')]
+      .filter((path) => !SCHEMA_FILES.test(path))
+      .flatMap((path) => sqlIn(path, read(path)).filter((sql) => /\$\d/.test(sql)));
+    expect(numbered).toEqual([]);
   });
 
   it('is in a statements file, or is run by a spec', () => {

@@ -47,7 +47,7 @@ export const STATUS_CHANGES = statement(
     ) g
     left join lateral (
       select * from read.asset_statuses
-      where (position, asset_hash) > ($1::bigint, $2::text)
+      where (position, asset_hash) > (:position, :assetHash)
       order by position, asset_hash limit ${STATUS_PAGE}
     ) s on true
     order by s.position, s.asset_hash`,
@@ -74,16 +74,16 @@ export const NEWEST_STATUS_ENTRIES = statement(
   `
     select e.asset as key, e.content, e.asset_hash as hash, e.status, e.version, e.event_id as "eventId",
       case when e.reviews is not null then array(
-        select substr(review, length($2) + 2) from unnest(e.reviews) review
-        where starts_with(review, $2 || ':') order by 1
+        select substr(review, length(:organization) + 2) from unnest(e.reviews) review
+        where starts_with(review, :organization || ':') order by 1
       ) end as brands
-    from unnest($1::text[]) requested (hash)
+    from unnest(:hashes) requested (hash)
     cross join lateral (
       select * from read.asset_status_entries
       where asset_hash = requested.hash and status is not null
-      order by version desc, event_id desc limit $3
+      order by version desc, event_id desc limit :limit
     ) e
-    order by e.version desc, e.event_id desc limit $3`,
+    order by e.version desc, e.event_id desc limit :limit`,
 );
 
 /** An entry of this service's own status history. */

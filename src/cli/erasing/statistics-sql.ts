@@ -32,7 +32,7 @@ export const COLUMNS_WITH_STATISTICS = statement(
     join pg_class t on t.oid = a.attrelid
     left join pg_collation c on c.oid = a.attcollation
     left join pg_namespace n on n.oid = c.collnamespace
-    where a.attrelid = to_regclass($1) and not a.attisdropped
+    where a.attrelid = to_regclass(:table) and not a.attisdropped
       and exists (
         select from pg_stats s
         where s.schemaname = t.relnamespace::regnamespace::text and s.tablename = t.relname and s.attname = a.attname

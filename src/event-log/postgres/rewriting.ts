@@ -51,18 +51,18 @@ const organizationSql = (stream: string): string =>
     then split_part(substr(${stream}, strpos(${stream}, '-') + 1), ':', 1) end`;
 
 /**
- * The part of an event that belongs to the organization `$1`: its stream, a key event, or reviews. Null: nothing. The
+ * The part of an event that belongs to the organization: its stream, a key event, or reviews. Null: nothing. The
  * keys of the organization are known by their digests, because the event that names the organization may have been
  * erased.
  */
 const PART = `
   case
-    when ${organizationSql('e.stream')} = $1 then 'stream'
+    when ${organizationSql('e.stream')} = :organization then 'stream'
     when e.stream = '${API_KEYS_STREAM}' and (
-      e.type = 'ApiKeyIssued' and e.data ->> 'organization' = $1
+      e.type = 'ApiKeyIssued' and e.data ->> 'organization' = :organization
       or e.type = 'ApiKeyRevoked' and log.is_erased(e.data ->> 'keyId')
     ) then 'key'
-    when e.type = 'AssetStatusChanged' and ${hasReviewOf('e.data', '$1::text')} then 'review'
+    when e.type = 'AssetStatusChanged' and ${hasReviewOf('e.data', ':organization')} then 'review'
   end`;
 
 /** The keys and webhook endpoints of an organization. */
@@ -72,9 +72,9 @@ export const NAMES_OF_ORGANIZATION = statement(
   { name: 'text' },
   `
     select data ->> 'keyId' as name from log.events
-    where stream = '${API_KEYS_STREAM}' and type = 'ApiKeyIssued' and data ->> 'organization' = $1
+    where stream = '${API_KEYS_STREAM}' and type = 'ApiKeyIssued' and data ->> 'organization' = :organization
     union all
-    select data ->> 'webhookId' from log.events where stream = 'webhooks-' || $1 and type = 'WebhookCreated'`,
+    select data ->> 'webhookId' from log.events where stream = 'webhooks-' || :organization and type = 'WebhookCreated'`,
 );
 
 /** Makes the log refuse events of organizations with these digests. */
@@ -82,21 +82,21 @@ export const REFUSE_ERASED = statement(
   'erasure-refuse',
   { digests: 'text[]', logId: 'text' },
   {},
-  `insert into log.erased (digest, log_id) select unnest($1::text[]), $2 on conflict do nothing`,
+  `insert into log.erased (digest, log_id) select unnest(:digests), :logId on conflict do nothing`,
 );
 
-/** Counts the events of an organization at the positions from `$2` to `$3`, without `$3`, by type. */
+/** Counts the events of an organization at the positions from `from` to `to`, without `to`, by type. */
 export const COUNT_EVENTS = statement(
   'erasure-count-events',
   { organization: 'text', from: 'bigint', to: 'bigint' },
   { type: 'text', events: 'bigint' },
   `
     select e.type, count(*) as events from log.events e
-    where e.position >= $2 and e.position < $3 and ${PART} is not null group by e.type`,
+    where e.position >= :from and e.position < :to and ${PART} is not null group by e.type`,
 );
 
 /**
- * Rewrites the events of an organization at the positions from `$2` to `$3`, without `$3`, and counts them by their
+ * Rewrites the events of an organization at the positions from `from` to `to`, without `to`, and counts them by their
  * earlier type. Position, event id and time of recording are kept. In streams that several organizations share, an event
  * keeps its place, so that the revisions of the stream have no gaps.
  */
@@ -106,13 +106,13 @@ export const REWRITE_EVENTS = statement(
   { type: 'text', events: 'bigint', first: 'bigint', last: 'bigint' },
   `
     with found as materialized (
-      select e.position, e.type, ${PART} as part from log.events e where e.position >= $2 and e.position < $3
+      select e.position, e.type, ${PART} as part from log.events e where e.position >= :from and e.position < :to
     ), rewritten as (
       update log.events e set
         stream = case when f.part = 'stream' then '${ERASED_CATEGORY}-' || e.position else e.stream end,
         revision = case when f.part = 'stream' then 0 else e.revision end,
         type = case when f.part = 'review' then e.type else '${ERASED_TYPE}' end,
-        data = case when f.part = 'review' then ${withoutReviewsOf('e.data', '$1::text')} else '{}' end,
+        data = case when f.part = 'review' then ${withoutReviewsOf('e.data', ':organization')} else '{}' end,
         metadata = case when f.part = 'review' then e.metadata else '{}' end
       from found f where f.position = e.position and f.part is not null
       returning e.position, f.type
@@ -140,7 +140,7 @@ export const REWRITE_REASONS = statement(
     update log.events e
     set data = jsonb_set(e.data::jsonb, array[case e.type when 'ParkedEventDropped' then 'reason' else 'stream' end],
       '"[erased]"')::json
-    where e.stream = '${OPERATIONS_STREAM}' and e.revision >= $1 and e.revision < $2
+    where e.stream = '${OPERATIONS_STREAM}' and e.revision >= :from and e.revision < :to
       and (e.type = 'ParkedEventDropped' and e.data ->> 'reason' <> '[erased]'
         or e.type = 'ParkedEventRetried' and e.data ->> 'stream' <> '[erased]')
       and exists (
@@ -156,7 +156,7 @@ export const READ_CERTIFICATE = statement(
   { data: json<object>() },
   `
     select data from log.events
-    where stream = '${OPERATIONS_STREAM}' and type = 'OrganizationErased' and data ->> 'digest' = $1 limit 1`,
+    where stream = '${OPERATIONS_STREAM}' and type = 'OrganizationErased' and data ->> 'digest' = :digest limit 1`,
 );
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -175,9 +175,9 @@ const COLUMNS = 'e.position, e.event_id as "eventId", e.stream, e.type, e.data, 
 const HAS_CONTENT = `e.data #>> '{asset,content}' <> '${REDACTED}'`;
 
 /**
- * The events at the positions from `$2` to `$3`, without `$3`, that may be about the assets with these hashes: the event
- * was stored with one of the hashes, or without a hash of the version `$4` of the key. Also finds resolutions of disputes
- * about these assets, with the hash of the disputed asset.
+ * The events at the positions from `from` to `to`, without `to`, that may be about the assets with these hashes: the
+ * event was stored with one of the hashes, or without a hash of the version `keyVersion` of the key. Also finds
+ * resolutions of disputes about these assets, with the hash of the disputed asset.
  */
 export const FIND_ABOUT = statement(
   'redaction-find-about',
@@ -187,11 +187,11 @@ export const FIND_ABOUT = statement(
     select ${COLUMNS}, replace(d.asset::text, '-', '') as "disputedHash"
     from log.events e left join read.disputes d
       on e.type = 'DisputeResolved' and d.organization = e.data ->> 'organization' and d.id = e.data ->> 'disputeId'
-      and d.asset = any($1::text[]::uuid[])
-    where e.position >= $2 and e.position < $3 and (
+      and d.asset = any(:hashes::uuid[])
+    where e.position >= :from and e.position < :to and (
       ${HAS_CONTENT} and (
-        e.metadata #>> '{assetKey,version}' is distinct from $4
-        or e.metadata #>> '{assetKey,hash}' = any($1)
+        e.metadata #>> '{assetKey,version}' is distinct from :keyVersion
+        or e.metadata #>> '{assetKey,hash}' = any(:hashes)
       )
       or d.id is not null and e.data ->> 'note' <> '${REDACTED}'
     )
@@ -235,9 +235,9 @@ const joinOutdated = (version: string): string => `
 const IS_NOT_PARKED = 'not exists (select from read.parked_events p where p.event_id = e.event_id)';
 
 /**
- * The events at the positions from `$1` to `$2`, without `$2`, with the contents of threats and takedowns whose newest
- * version is lower than `$3`, and of entries of the status history that are not in force and either have such a version
- * or are deleted.
+ * The events at the positions from `from` to `to`, without `to`, with the contents of threats and takedowns whose newest
+ * version is lower than `version`, and of entries of the status history that are not in force and either have such a
+ * version or are deleted.
  */
 export const FIND_EXPIRED = statement(
   'redaction-find-expired',
@@ -245,8 +245,8 @@ export const FIND_EXPIRED = statement(
   { ...EVENT, version: 'bigint', newestId: 'uuid', isDeletedEntry: 'boolean' },
   `
     select ${COLUMNS}, newest.version, newest.event_id as "newestId", newest.is_deleted as "isDeletedEntry"
-    from log.events e ${joinOutdated('$3')}
-    where e.position >= $1 and e.position < $2 and ${HAS_CONTENT} and ${IS_NOT_PARKED}
+    from log.events e ${joinOutdated(':version')}
+    where e.position >= :from and e.position < :to and ${HAS_CONTENT} and ${IS_NOT_PARKED}
     order by e.position`,
 );
 
@@ -257,7 +257,7 @@ export const EXPIRED_AMONG = statement(
   { eventId: 'uuid', version: 'bigint', newestId: 'uuid', isDeletedEntry: 'boolean' },
   `
     select e.event_id as "eventId", newest.version, newest.event_id as "newestId", newest.is_deleted as "isDeletedEntry"
-    from unnest($1::uuid[], $2::text[], $3::json[]) e (event_id, type, data) ${joinOutdated('$4')}
+    from unnest(:eventId, :type, :data) e (event_id, type, data) ${joinOutdated(':version')}
     where ${IS_NOT_PARKED}`,
 );
 
@@ -268,8 +268,8 @@ export const DISPUTED_AMONG = statement(
   { eventId: 'uuid', disputedHash: 'text' },
   `
     select i.event_id as "eventId", replace(d.asset::text, '-', '') as "disputedHash"
-    from unnest($1::uuid[], $2::text[], $3::text[]) i (event_id, organization, id)
-    join read.disputes d on d.organization = i.organization and d.id = i.id and d.asset = any($4::text[]::uuid[])`,
+    from unnest(:eventId, :organization, :disputeId) i (event_id, organization, id)
+    join read.disputes d on d.organization = i.organization and d.id = i.id and d.asset = any(:hashes::uuid[])`,
 );
 
 /** The projections that have parked one of these events. */
@@ -279,7 +279,7 @@ export const PARKED_AMONG = statement(
   { eventId: 'uuid', projection: 'text' },
   `
     select event_id as "eventId", projection from read.parked_events
-    where event_id = any($1::uuid[]) order by position, projection`,
+    where event_id = any(:eventIds) order by position, projection`,
 );
 
 /** Reads events to rewrite, and locks them, so that no other rewriting changes them meanwhile. */
@@ -287,7 +287,7 @@ export const LOCK_EVENTS = statement(
   'redaction-lock-events',
   { positions: 'bigint[]' },
   EVENT,
-  `select ${COLUMNS} from log.events e where e.position = any($1::bigint[]) order by e.position for update`,
+  `select ${COLUMNS} from log.events e where e.position = any(:positions) order by e.position for update`,
 );
 
 export const REWRITE_CONTENTS = statement(
@@ -296,6 +296,6 @@ export const REWRITE_CONTENTS = statement(
   {},
   `
     update log.events e set data = i.data::json, metadata = i.metadata::json
-    from unnest($1::bigint[], $2::text[], $3::text[]) i (position, data, metadata)
+    from unnest(:position, :data, :metadata) i (position, data, metadata)
     where e.position = i.position`,
 );

@@ -20,14 +20,14 @@ const EVENT = {
 const COLUMNS = Object.keys(EVENT).join(', ');
 
 /**
- * The next events after `$1`, at most `$2` and until they have `MAX_PAGE_BYTES`. `bytes` is the size of an event and of
- * all events before it in the page.
+ * The next events after `after`, at most `limit` and until they have `MAX_PAGE_BYTES`. `bytes` is the size of an event
+ * and of all events before it in the page.
  */
 const PAGE = `
   select ${COLUMNS}, bytes from (
     select e.*, sum(size) over (order by position rows unbounded preceding) as bytes from (
       select ${COLUMNS}, octet_length(data::text) + octet_length(metadata::text) as size
-      from log.events where position > $1 order by position limit $2
+      from log.events where position > :after order by position limit :limit
     ) e
   ) e
   where bytes - size < ${MAX_PAGE_BYTES}`;
@@ -72,13 +72,13 @@ export const READ_PLACES = statement(
   { position: 'bigint', id: 'uuid', type: 'text', stream: 'text', revision: 'bigint', recordedAt: 'bigint' },
   `
     select position, event_id as id, type, stream, revision, recorded_at as "recordedAt" from log.events
-    where position = any($1::bigint[])`,
+    where position = any(:positions)`,
 );
 export const READ_STREAM = statement(
   'log-read-stream',
   { stream: 'text', from: 'bigint', limit: 'bigint' },
   EVENT,
-  `select ${COLUMNS} from log.events where stream = $1 and revision >= $2 order by revision limit $3`,
+  `select ${COLUMNS} from log.events where stream = :stream and revision >= :from order by revision limit :limit`,
 );
 export const FIND = statement(
   'log-find',
@@ -86,7 +86,7 @@ export const FIND = statement(
   { event_id: 'uuid', position: 'bigint', metadata: 'json', recorded_at: 'bigint' },
   `
     select e.event_id, e.position, e.metadata, e.recorded_at
-    from unnest($1::uuid[]) i (id) cross join lateral (
+    from unnest(:ids) i (id) cross join lateral (
       select e.event_id, e.position, e.metadata, e.recorded_at from log.events e where e.event_id = i.id limit 1
     ) e`,
 );
@@ -126,7 +126,7 @@ export const APPEND = statement(
     /** The stream's last revision before the append; -1 if the stream did not exist. */
     stream_revision: 'bigint',
   },
-  'select * from log.append($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::text[], $6::text[], $7::text[])',
+  'select * from log.append(:requests, :streams, :expected, :ids, :types, :data, :metadata)',
 );
 
 /** The outcome for one event. */

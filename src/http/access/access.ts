@@ -19,8 +19,9 @@ export const FIND_BRAND = statement(
   `
     select
       exists (select from read.feature_flags
-              where organization = $1 and flag = 'brands-metrics' and enabled) as enabled,
-      exists (select from read.brands where organization = $1 and brand = $2 and registered) as registered`,
+              where organization = :organization and flag = 'brands-metrics' and enabled) as enabled,
+      exists (select from read.brands
+              where organization = :organization and brand = :brand and registered) as registered`,
 );
 
 /**

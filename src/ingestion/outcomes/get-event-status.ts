@@ -51,7 +51,7 @@ export const READ_RECORD_STATES = statement(
   },
   `
     select i.organization, i.kind, i.id, r.version, r.event_id as "eventId", r.counts as facts
-    from unnest($1::text[], $2::text[], $3::text[]) i (organization, kind, id) cross join lateral (${STATE}
+    from unnest(:organization, :kind, :id) i (organization, kind, id) cross join lateral (${STATE}
     ) r`,
 );
 
@@ -76,7 +76,7 @@ export const READ_EVENT_STATES = statement(
     select i.ordinal, ${positionOf(...ALL_PROJECTIONS)} as position, r.version, r.event_id as "recordEventId", r.counts as facts, c.position as "countedUpTo",
       p.projection as "parkedBy", p.parked_at as "parkedAt",
       case when p.unreadable then left(p.reason, 2000) end as "parkedReason"
-    from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[])
+    from unnest(:eventId, :organization, :kind, :id, :projection)
       with ordinality i (event_id, organization, kind, id, projection, ordinal)
       left join lateral (${STATE}
       ) r on true

@@ -42,8 +42,8 @@ const listParkedBy = <const Name extends string>(name: Name, column: string) =>
         case when octet_length(metadata::text) <= 16384 then metadata end as metadata,
         case when unreadable then left(reason, 2000) end as reason,
         parked_at as "parkedAt", recorded_at as "recordedAt", attempts
-      from read.parked_events where ${column} = $1 and (position, projection) < ($2, $3)
-      order by position desc, projection desc limit $4`,
+      from read.parked_events where ${column} = :owner and (position, projection) < (:position, :projection)
+      order by position desc, projection desc limit :limit`,
       ...ALL_PROJECTIONS,
     ),
   );

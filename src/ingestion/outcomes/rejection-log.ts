@@ -102,9 +102,9 @@ export const LIST_REJECTIONS = statement(
   rowsAtPosition(
     `
     select day, key_id as "keyId", reason, type, count, last_at as "lastAt", sample from service.rejections
-    where owner = $1 and day >= $2 and (day, key_id, reason, type) < ($3, $4, $5, $6)
-      and ($7 = '' or reason = $7) and ($8 = '' or type = $8)
-    order by day desc, key_id desc, reason desc, type desc limit $9`,
+    where owner = :owner and day >= :from and (day, key_id, reason, type) < (:day, :keyId, :reason, :type)
+      and (:ofReason = '' or reason = :ofReason) and (:ofType = '' or type = :ofType)
+    order by day desc, key_id desc, reason desc, type desc limit :limit`,
     ...ALL_PROJECTIONS,
   ),
 );
@@ -124,7 +124,7 @@ export const ADD_REJECTIONS = statement(
   {},
   `
     insert into service.rejections as r (owner, day, key_id, reason, type, count, last_at, sample)
-    select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[], $8::json[])
+    select * from unnest(:owner, :day, :keyId, :reason, :type, :count, :lastAt, :sample)
       as i (owner, day, key_id, reason, type, count, last_at, sample) order by owner, day, key_id, reason, type
     on conflict (owner, day, key_id, reason, type) do update
       set count = r.count + excluded.count, last_at = greatest(r.last_at, excluded.last_at)`,
@@ -142,8 +142,8 @@ export const DELETE_EXCESS_REJECTIONS = statement(
     delete from service.rejections where ctid = any(array(
       select id from (
         select ctid as id, day, last_at, row_number() over (partition by owner order by day desc, last_at desc) as place
-        from service.rejections where (select count(*) from service.rejections) > $1::integer
-      ) r order by place, day desc, last_at desc offset $1::integer
+        from service.rejections where (select count(*) from service.rejections) > :keptRows
+      ) r order by place, day desc, last_at desc offset :keptRows
     ))`,
 );
 
@@ -154,7 +154,7 @@ export const READ_SAMPLES = statement(
   { key: 'text', data: 'text' },
   `
     select ctid::text as key, sample ->> 'data' as data from service.rejections
-    where ctid > ('(' || $1::bigint || ',0)')::tid and sample ->> 'data' is not null order by ctid limit $2`,
+    where ctid > ('(' || :block || ',0)')::tid and sample ->> 'data' is not null order by ctid limit :limit`,
 );
 
 export const EMPTY_SAMPLES = statement(
@@ -164,7 +164,7 @@ export const EMPTY_SAMPLES = statement(
   `
     update service.rejections set sample = json_build_object(
       'id', null, 'source', '', 'type', sample -> 'type', 'issues', '[]'::json, 'data', null)
-    where ctid = any($1::text[]::tid[])`,
+    where ctid = any(:keys::tid[])`,
 );
 
 /** The maximum length of the data in a sample, in UTF-16 units. */

@@ -53,7 +53,7 @@ export const READ_EVENT_USAGE = statement(
   rowsAtPosition(
     `
     select day, type, outcome, events from service.event_usage
-    where owner = $1 and day between $2 and $3 order by day, type, outcome`,
+    where owner = :owner and day between :from and :to order by day, type, outcome`,
     ...ALL_PROJECTIONS,
   ),
 );
@@ -64,7 +64,7 @@ export const ADD_EVENT_USAGE = statement(
   {},
   `
     insert into service.event_usage as u (owner, day, type, outcome, events)
-    select * from unnest($1::text[], $2::int[], $3::text[], $4::text[], $5::bigint[])
+    select * from unnest(:owner, :day, :type, :outcome, :events)
       as i (owner, day, type, outcome, events) order by owner, day, type, outcome
     on conflict (owner, day, type, outcome) do update set events = u.events + excluded.events`,
 );

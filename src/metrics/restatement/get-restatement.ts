@@ -248,7 +248,7 @@ export class ListRestatedRecordsHandler implements IQueryHandler<ListRestatedRec
         organization,
         brand,
         ...pastValues(from, range),
-        now: known.position,
+        knownNow: known.position,
         before,
         limit: query.limit + 1,
       });

@@ -2,7 +2,7 @@ import { MEASURE, type Fact } from '../../events/facts.js';
 import { LISTED_KIND } from '../../events/listed-items.js';
 import { json, type RowOf, statement } from '../../postgres/statement.js';
 import type { Range } from '../../http/parameters.js';
-import { COUNTED_RANGE, countedColumns, MOMENT, MOMENT_COLUMNS } from '../count-sql.js';
+import { COUNTED_RANGE, countedColumns, MOMENT, MOMENT_COLUMNS, suffixed } from '../count-sql.js';
 import {
   corrections,
   displacedFacts,
@@ -12,42 +12,36 @@ import {
   type Moment,
   OWNED,
   PAST,
-  type Past,
-  pastAt,
   SINCE,
 } from '../past-sql.js';
 
 /**
- * Returns SQL for the facts of a range that count at one of two positions and not at the other: `n` is 1 if at the later
- * one, -1 if at the earlier one.
+ * SQL for the facts of a range that count at one of two positions and not at the other: `n` is 1 if at `:knownNow`, -1
+ * if at `:known`.
  */
-const changedFacts = (then: Past, now: string): string => {
-  const { known, dayFrom, rangeTo } = then;
-  return `
+const CHANGED_FACTS = `
         select measure, type, at, record, sum(n)::int as n from (
           select f.measure, f.type, f.at, f.record, 1 as n ${displacedFacts(
-            then,
-            `w.lag > 0 and f.since > ${known} and f.since <= ${now}`,
+            'w.lag > 0 and f.since > :known and f.since <= :knownNow',
           )}
           union all
           select f.measure, f.type, f.at, f.record, 1 from read.facts f
-          where ${OWNED} and f.at between ${dayFrom} and ${rangeTo} and f.since > ${known} and f.since <= ${now}
+          where ${OWNED} and f.at between :dayFrom and :rangeTo and f.since > :known and f.since <= :knownNow
           union all
-          select f.measure, f.type, f.at, f.record, 1 ${formerFacts(then, now)}
-          where f.since > ${known}
+          select f.measure, f.type, f.at, f.record, 1 ${formerFacts('', ':knownNow')}
+          where f.since > :known
           union all
-          select f.measure, f.type, f.at, f.record, -1 ${formerFacts(then, known)}
-          where f.until <= ${now}
+          select f.measure, f.type, f.at, f.record, -1 ${formerFacts()}
+          where f.until <= :knownNow
         ) differences group by measure, type, at, record having sum(n) <> 0`;
-};
 
 /** SQL for the owner and the kind of the record of a fact, as in the key of `read.records`. */
 const RECORD_OF_FACT = `
-        select case when f.measure = ${MEASURE.threat} and $2 <> '' then '' else $1 end as owner,
+        select case when f.measure = ${MEASURE.threat} and :brand <> '' then '' else :organization end as owner,
           case
             when f.measure = ${MEASURE.report} then 'report'
             when f.measure in (${MEASURE.takedownFiled}, ${MEASURE.takedownCompleted}) then 'takedown'
-            when $2 = '' then 'threat'
+            when :brand = '' then 'threat'
             else 'assetStatus'
           end as kind`;
 
@@ -61,8 +55,8 @@ const statesOf = (columns: string, condition: string): string =>
             union all`);
 
 /** SQL for the condition that a state concerns the organization, which need not be the owner of the record. */
-const CONCERNS = `(s.organization <> '' or $1 = any(s.named)
-              or strpos(s.counts::text, '[' || to_json($1::text) || ',') > 0)`;
+const CONCERNS = `(s.organization <> '' or :organization = any(s.named)
+              or strpos(s.counts::text, '[' || to_json(:organization) || ',') > 0)`;
 
 /** SQL for the position of the first state of a record that concerns the organization. */
 const FIRST_POSITION = `
@@ -70,8 +64,7 @@ const FIRST_POSITION = `
           ) states`;
 
 /** SQL for the position of the first event that was stored after the end of the range; null if there is none. */
-const afterRange = ({ rangeTo }: Past): string =>
-  `(select position from read.log_clock where recorded_at > ${rangeTo} order by recorded_at limit 1)`;
+const AFTER_RANGE = '(select position from read.log_clock where recorded_at > :rangeTo order by recorded_at limit 1)';
 
 /** The numbers of facts that count at one of two moments only. A late record was first stored after the range and `then`. */
 type ChangeCounts = readonly (readonly [
@@ -82,29 +75,13 @@ type ChangeCounts = readonly (readonly [
   removed: number,
 ])[];
 
-/** The fields that differ between the two moments, with the names that they have for the later one. */
-type NamedNow<Fields> = {
-  readonly [
-    Name in keyof Fields & string as Name extends 'organization' | 'brand' ? never : `${Name}Now`
-  ]: Fields[Name];
-};
-const namedNow = <Fields extends object>({ ...fields }: Fields): NamedNow<Fields> =>
-  Object.fromEntries(
-    Object.entries(fields)
-      .filter(([name]) => name !== 'organization' && name !== 'brand')
-      .map(([name, value]) => [`${name}Now`, value]),
-  ) as NamedNow<Fields>;
-
-const THEN = pastAt(9);
-const NOW = pastAt(23);
-
 /** Counts a range as known at two moments, and what changed between them, in one statement and from one snapshot. */
 export const RESTATEMENT = statement(
   'metrics-restatement',
   {
     ...COUNTED_RANGE,
     ...PAST,
-    ...namedNow({ ...COUNTED_RANGE, ...PAST }),
+    ...suffixed({ ...COUNTED_RANGE, ...PAST }, 'Now'),
   },
   {
     ...MOMENT_COLUMNS,
@@ -114,19 +91,19 @@ export const RESTATEMENT = statement(
   },
   `
     select ${MOMENT},
-      (select row_to_json(c) from (select ${corrections(THEN)} as corrections,${countedColumns(3)}) c) as then,
-      (select row_to_json(c) from (select ${corrections(NOW)} as corrections,${countedColumns(17)}) c) as now,
+      (select row_to_json(c) from (select ${corrections()} as corrections,${countedColumns()}) c) as then,
+      (select row_to_json(c) from (select ${corrections('Now')} as corrections,${countedColumns('Now')}) c) as now,
       (
         select coalesce(json_agg(json_build_array(measure, type, late, added, removed)), '[]') from (
           select r.measure, r.type, late.late, count(*) filter (where r.n > 0) as added,
             count(*) filter (where r.n < 0) as removed
           from (
-            select f.*, k.* from (${changedFacts(THEN, NOW.known)}
+            select f.*, k.* from (${CHANGED_FACTS}
             ) f cross join lateral (${RECORD_OF_FACT}) k
           ) r
           cross join lateral (${FIRST_POSITION}) first
           cross join lateral (
-            select first.position > ${THEN.known} and coalesce(first.position >= ${afterRange(THEN)}, false) as late
+            select first.position > :known and coalesce(first.position >= ${AFTER_RANGE}, false) as late
           ) late
           group by r.measure, r.type, late.late
         ) counts
@@ -141,7 +118,7 @@ export const restatementValues = (
   now: Moment,
 ): Parameters<typeof RESTATEMENT.run>[1] => ({
   ...knownValues(organization, brand, range, then),
-  ...namedNow(knownValues(organization, brand, range, now)),
+  ...suffixed(knownValues(organization, brand, range, now), 'Now'),
 });
 
 /** The state of a record at a moment. */
@@ -162,7 +139,7 @@ const IS_DELETED = 's.version % 2 = 1';
  */
 const SEEN = `case when ${CONCERNS} then jsonb_build_object('isDeleted', ${IS_DELETED}, 'facts', (
               select coalesce(jsonb_agg(c order by c), '[]') from jsonb_array_elements(s.counts::jsonb) c
-              where c->>0 = $1)) end`;
+              where c->>0 = :organization)) end`;
 
 /** SQL for the states of a record up to a position, in rows of what the organization sees of them. */
 const seenStates = (position: string): string =>
@@ -177,7 +154,7 @@ const STATE = `json_build_object('facts', coalesce(seen->'facts', '[]'), 'isDele
  */
 export const RESTATED_RECORDS = statement(
   'metrics-restated-records',
-  { organization: 'text', brand: 'text', ...SINCE, now: 'bigint', before: 'bigint', limit: 'bigint' },
+  { organization: 'text', brand: 'text', ...SINCE, knownNow: 'bigint', before: 'bigint', limit: 'bigint' },
   {
     ...MOMENT_COLUMNS,
     records: json<
@@ -202,29 +179,29 @@ export const RESTATED_RECORDS = statement(
         select r.kind, r.record as id, present.position,
           (select recorded_at from read.log_clock c where c.position <= present.position order by c.position desc limit 1)
             as "changedAt",
-          first.position > ${pastAt(3).known} as "isNew",
-          first.position > ${pastAt(3).known} and coalesce(first.position >= ${afterRange(pastAt(3))}, false) as "isLate",
+          first.position > :known as "isNew",
+          first.position > :known and coalesce(first.position >= ${AFTER_RANGE}, false) as "isLate",
           past.state as then, present.state as now, l.item
         from (
-          select distinct k.owner, k.kind, f.record from (${changedFacts(pastAt(3), '$10')}
+          select distinct k.owner, k.kind, f.record from (${CHANGED_FACTS}
           ) f cross join lateral (${RECORD_OF_FACT}) k
         ) r
         cross join lateral (
           select position, ${STATE} as state from (
-            select *, seen is distinct from lag(seen) over (order by position) as changes from (${seenStates('$10')}
+            select *, seen is distinct from lag(seen) over (order by position) as changes from (${seenStates(':knownNow')}
             ) states
           ) states where changes order by position desc limit 1
         ) present
         cross join lateral (${FIRST_POSITION}) first
         left join lateral (
-          select ${STATE} as state from (${seenStates(pastAt(3).known)}
+          select ${STATE} as state from (${seenStates(':known')}
           ) states order by position desc limit 1
         ) past on true
-        left join read.listed_records l on l.organization = $1 and l.id = r.record and l.kind = case r.kind
+        left join read.listed_records l on l.organization = :organization and l.id = r.record and l.kind = case r.kind
           when 'report' then ${LISTED_KIND.report} when 'threat' then ${LISTED_KIND.threat}
           when 'takedown' then ${LISTED_KIND.takedown} else ${LISTED_KIND.verdict} end
-        where present.position < $11
-        order by present.position desc limit $12
+        where present.position < :before
+        order by present.position desc limit :limit
       ) listed
     ) as records`,
 );

@@ -46,10 +46,10 @@ export interface AssetStatusTables {
 export const ROWS_OF_ASSET_STATUSES: RowsByTable<AssetStatusTables> = {
   asset_status_entries: [
     {
-      where: `exists (select from unnest(reviews) review where split_part(review, ':', 1) = $1::text)`,
+      where: `exists (select from unnest(reviews) review where split_part(review, ':', 1) = :organization)`,
       set: `reviews = array(
         select review from unnest(reviews) with ordinality r (review, n)
-        where split_part(review, ':', 1) <> $1::text order by n
+        where split_part(review, ':', 1) <> :organization order by n
       )`,
     },
   ],

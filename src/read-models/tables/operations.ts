@@ -47,17 +47,17 @@ export interface RequestTables {
   };
 }
 
-const OWNED_ROWS = [{ where: 'owner = $1::text' }];
+const OWNED_ROWS = [{ where: 'owner = :organization' }];
 
 export const ROWS_OF_REQUESTS: RowsByTable<RequestTables> = {
   'service.ingest_usage': OWN_ROWS,
   'service.key_uses': rowsOfNames('key_id'),
   'service.event_usage': OWNED_ROWS,
   'service.rejections': [
-    { where: 'owner = $1::text or service.is_erased(key_id)' },
+    { where: 'owner = :organization or service.is_erased(key_id)' },
     // A rejected event of another sender that names the organization.
     {
-      where: `strpos(sample ->> 'data', to_json($1::text)::text) > 0`,
+      where: `strpos(sample ->> 'data', to_json(:organization)::text) > 0`,
       set: `sample = json_build_object(
         'id', null, 'source', '', 'type', sample -> 'type', 'issues', '[]'::json, 'data', null)`,
     },

@@ -69,15 +69,15 @@ export interface ProjectingTables {
 
 const isStreamOf = (stream: string): string => `
   (strpos(${stream}, '-') > 0 and split_part(${stream}, '-', 1) not in ('assetStatus', 'erased')
-    and split_part(substr(${stream}, strpos(${stream}, '-') + 1), ':', 1) = $1::text)`;
+    and split_part(substr(${stream}, strpos(${stream}, '-') + 1), ':', 1) = :organization)`;
 
 export const ROWS_OF_PROJECTING: RowsByTable<ProjectingTables> = {
   checkpoints: [{ where: isStreamOf('last_stream'), set: `last_stream = 'erased-' || position, last_revision = 0` }],
   parked_events: [
-    { where: `organization = $1::text or service.is_erased(key_id) or ${isStreamOf('stream')}` },
+    { where: `organization = :organization or service.is_erased(key_id) or ${isStreamOf('stream')}` },
     {
-      where: `($1::text = any(organizations) or ${hasReviewOf('data', '$1::text')})`,
-      set: `organizations = array_remove(organizations, $1::text), data = ${withoutReviewsOf('data', '$1::text')}`,
+      where: `(:organization = any(organizations) or ${hasReviewOf('data', ':organization')})`,
+      set: `organizations = array_remove(organizations, :organization), data = ${withoutReviewsOf('data', ':organization')}`,
     },
   ],
   projector_leases: [],

@@ -106,8 +106,8 @@ export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
   recording_clock: [],
   reviewed_entries: [
     {
-      where: '$1::text = any(organizations)',
-      set: `organizations = array_remove(organizations, $1::text), history = ${withoutRowsOf('history', '$1::text')}`,
+      where: ':organization = any(organizations)',
+      set: `organizations = array_remove(organizations, :organization), history = ${withoutRowsOf('history', ':organization')}`,
     },
   ],
 };
@@ -284,10 +284,10 @@ export interface MetricsTables {
 const ROWS_OF_STATES = [
   ...OWN_ROWS,
   {
-    where: `organization = '' and (strpos(counts::text, '[' || to_json($1::text) || ',') > 0 or $1::text = any(named))`,
-    set: `named = nullif(array_remove(named, $1::text), '{}'), counts = (
+    where: `organization = '' and (strpos(counts::text, '[' || to_json(:organization) || ',') > 0 or :organization = any(named))`,
+    set: `named = nullif(array_remove(named, :organization), '{}'), counts = (
         select '[' || coalesce(string_agg(fact.value::text, ',' order by fact.ordinality), '') || ']'
-        from json_array_elements(counts) with ordinality fact where fact.value ->> 0 <> $1::text
+        from json_array_elements(counts) with ordinality fact where fact.value ->> 0 <> :organization
       )::json`,
   },
 ];

@@ -89,7 +89,8 @@ export const pageOf = ([row]: readonly PageRow[]): FeedPage => {
 const nextOf = (kinds: readonly number[]) => {
   const branches = kinds.map(
     (kind) =>
-      `select position, kind, id, ${EVENT_AT_POSITION} as event_id, stored_at, item from read.listed_records where organization = $1 and kind = ${kind} and position > $2::bigint order by position`,
+      `select position, kind, id, ${EVENT_AT_POSITION} as event_id, stored_at, item from read.listed_records
+          where organization = :organization and kind = ${kind} and position > :after order by position`,
   );
   const merged = `(${branches.map((branch) => `(${branch})`).join(' union all ')}) merged order by position`;
   return statement(
@@ -107,7 +108,7 @@ const nextOf = (kinds: readonly number[]) => {
         coalesce(not bool_and(fits), false) as is_cut
       from (
         select *, row_number() over in_order = 1 or sum(${ELEMENT_BYTES}) over in_order < ${MAX_RESPONSE_BYTES} as fits
-        from (select * from ${merged} limit $3::int) next
+        from (select * from ${merged} limit :limit) next
         window in_order as (order by position rows unbounded preceding)
       ) sized
     ) page`,
@@ -137,7 +138,7 @@ export const READY_REQUESTS = statement(
   `
     select c.as_of as "asOf", c.position as "upTo",
       array(
-        select w.ordinal::int from unnest($1::text[], $2::text[], $3::bigint[]) with ordinality
+        select w.ordinal::int from unnest(:organizations, :kinds, :after) with ordinality
           w (organization, kinds, after, ordinal)
         where exists (
           select from read.listed_records r

@@ -36,7 +36,7 @@ interface Moment {
   } | null;
 }
 
-const OF_COLLECTION = 'r.organization = $1 and r.kind = $2::smallint and r.object_id is not null';
+const OF_COLLECTION = 'r.organization = :organization and r.kind = :kind and r.object_id is not null';
 
 /**
  * Creates a statement that reads the next objects of a collection: up to `limit`, and the rest of the last millisecond.
@@ -45,7 +45,7 @@ const OF_COLLECTION = 'r.organization = $1 and r.kind = $2::smallint and r.objec
  */
 const nextOf = (name: string, condition: string) => {
   const wanted = `${OF_COLLECTION} and ${condition} and r.added_at < (select coalesce(held_at, ${NEVER}) from h)`;
-  const after = '(r.added_at, r.position) > ($3::bigint, $4::bigint)';
+  const after = '(r.added_at, r.position) > (:afterDate, :afterPosition)';
   return statement(
     `taxii-${name}`,
     {
@@ -68,7 +68,7 @@ const nextOf = (name: string, condition: string) => {
     ends as materialized (
       select min(added_at) as at from (
         select r.added_at from read.listed_records r where ${wanted} and ${after}
-        order by r.added_at, r.position offset greatest($5::int - 1, 0) limit 1
+        order by r.added_at, r.position offset greatest(:limit - 1, 0) limit 1
       ) last
     ),
     sized as materialized (
@@ -100,7 +100,7 @@ const nextOf = (name: string, condition: string) => {
         select from read.listed_records r where ${wanted} and (r.added_at, r.position) >
           ((select added_at from last), (select position from last))
       ),
-      'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and r.object_id = any($6::uuid[])),
+      'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and r.object_id = any(:ids)),
       'last', (
         select json_build_object('addedAt', added_at, 'position', position, 'storedAt', stored_at, 'eventId', event_id
         ) from last
@@ -115,9 +115,9 @@ const nextOf = (name: string, condition: string) => {
 
 /** One condition for each index, because the planner must not scan a collection for a few objects. */
 export const NEXT_OBJECTS = {
-  all: nextOf('next', '$6::uuid[] is null and $7::bigint[] is null'),
-  versions: nextOf('next-versions', '$6::uuid[] is null and r.added_at = any($7::bigint[])'),
-  ids: nextOf('next-ids', 'r.object_id = any($6::uuid[]) and ($7::bigint[] is null or r.added_at = any($7::bigint[]))'),
+  all: nextOf('next', ':ids is null and :versions is null'),
+  versions: nextOf('next-versions', ':ids is null and r.added_at = any(:versions)'),
+  ids: nextOf('next-ids', 'r.object_id = any(:ids) and (:versions is null or r.added_at = any(:versions))'),
 };
 
 export type PageRow = RowOf<(typeof NEXT_OBJECTS)['all']>;

@@ -23,7 +23,7 @@ export const READ_ENDPOINT = statement(
   `
     select e.endpoint::json as endpoint, e.revision, p.progress::json as progress
     from read.webhook_endpoints e left join service.webhook_progress p on p.endpoint = e.id
-    where e.organization = $1 and e.id = $2 and e.state <> 'DELETED'`,
+    where e.organization = :organization and e.id = :id and e.state <> 'DELETED'`,
 );
 
 /**
@@ -40,13 +40,13 @@ export const LIST_CHANGED_ENDPOINTS = statement(
     with living as materialized (
       select organization, id, revision from read.webhook_endpoints
       where state <> 'DELETED'
-        and exists (select from read.checkpoints where projection = 'webhooks' and position >= $1)
+        and exists (select from read.checkpoints where projection = 'webhooks' and position >= :upTo)
     )
     select f.fingerprint, l.organization, l.id, l.revision
     from (
       select coalesce(bit_xor(hashtextextended(organization || ':' || id, revision)), 0)::text as fingerprint from living
     ) f left join living l on true
-    where f.fingerprint <> $2
+    where f.fingerprint <> :fingerprint
     order by l.organization, l.id`,
 );
 

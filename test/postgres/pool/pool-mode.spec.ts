@@ -22,7 +22,7 @@ const OPTIONS = {
   lock_timeout: 123,
   settings: { jit: 'off', plan_cache_mode: 'force_custom_plan' },
 };
-const NAMED = statement('pooled-named', { n: 'integer' }, { n: 'integer' }, 'select $1::integer as n');
+const NAMED = statement('pooled-named', { n: 'integer' }, { n: 'integer' }, 'select :n as n');
 const SHOWN = statement(
   'pooled-shown',
   {},
