@@ -1,10 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import ts from 'typescript';
+import { declaredTables } from '../../support/declared-tables.js';
 import { createDatabase } from '../../support/postgres.js';
-
-const FOLDER = join(import.meta.dirname, '../../../src/read-models/tables');
 
 /** The TypeScript type of a PostgreSQL type, as parsed in `src/postgres/pool.ts`. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -21,18 +17,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** `table.column: type` of each column, as declared in `tables/`. */
 const declared = (): string[] =>
-  readdirSync(FOLDER)
-    .map((file) => ts.createSourceFile(file, readFileSync(join(FOLDER, file), 'utf8'), ts.ScriptTarget.ES2023, true))
-    .flatMap((source) => source.statements.filter(ts.isInterfaceDeclaration))
-    .flatMap(({ members }) => members.filter(ts.isPropertySignature))
-    .flatMap(({ name: table, type }) =>
-      (type as ts.TypeLiteralNode).members
-        .filter(ts.isPropertySignature)
-        .map(
-          (column) =>
-            `${(table as ts.Identifier | ts.StringLiteral).text}.${column.name.getText()}: ${column.type!.getText()}`,
-        ),
-    )
+  declaredTables()
+    .flatMap(({ name: table, columns }) => columns.map(({ name, type }) => `${table}.${name}: ${type}`))
     .sort();
 
 it('The Kysely types match the columns that the migrations create', async () => {
