@@ -206,7 +206,10 @@ describe('Records of type URL that link to something on a host of many people', 
 describe('A log that an earlier version wrote', () => {
   it('is read again after the upgrade, so that its records of type URL concern what their links name', async () => {
     const { organization, call, check } = await newCaller();
-    const { link, other } = URL_LINKS[1]!;
+    const [link, other] = [
+      'https://docs.google.com/forms/d/e/OLD/viewform',
+      'https://docs.google.com/forms/d/e/GOOD/viewform',
+    ] as const;
     const old = 'URL:docs.google.com';
     const asset = { type: 'URL', content: link };
     const before = [
