@@ -27,6 +27,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'asset-check/login-links.spec.ts': 'requests of OAuth and links that a log-in opens afterwards, from text to verdict',
   'asset-check/second-targets.spec.ts': 'texts, messages and contacts with several targets, from text to verdict',
   'asset-check/links-in-links.spec.ts': 'links that carry links, with and without a row of the table',
+  'asset-check/url-reports.spec.ts': 'reports of type URL whose link names something on a host of many people',
   'asset-check/read-back.spec.ts': 'the asset of an answer, read again',
   'asset-check/generated-texts.spec.ts': 'generated texts against the rule of certainty',
   'webhooks/delivery/erasure.spec.ts': 'deliveries in flight while their organization is erased',

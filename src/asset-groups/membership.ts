@@ -1,4 +1,4 @@
-import { assetHash } from '../assets/asset-key.js';
+import { assetHash, assetOf } from '../assets/asset-key.js';
 import { type Asset, contentIssue } from '../assets/asset.js';
 import { parseContent } from '../assets/parse-content.js';
 import { type EventOf, parseEvent } from '../events/event.js';
@@ -60,7 +60,7 @@ export const readContent = (content: unknown): ReadContent => {
       },
     );
   if (code !== undefined) return errorItem('parse-error', 'The content could not be parsed as an asset');
-  const asset = { type: parsed.type, content: parsed.name };
+  const asset = assetOf(content as string, parsed);
   if (!isStorable(asset))
     return errorItem('parse-error', 'The content is too long, or has characters that cannot be stored');
   return { asset, hash: assetHash(asset) };

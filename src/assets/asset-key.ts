@@ -1,22 +1,17 @@
 import { readAccount } from './accounts/payment.js';
-import { type Asset, addressKey, hashOfKey, urlKey } from './asset.js';
-import { HELD_LINK, holdsUnreadLink } from './carriers/carried-link.js';
+import { type Asset, addressKey, hashOfKey, type ParsedContent, urlKey } from './asset.js';
+import { HELD_LINK, holdsUnreadLink, isCarrier } from './carriers/carried-link.js';
 import { followLinks } from './carriers/follow-links.js';
 import { readRecipients } from './email.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
 import { locateLink, locateWeb } from './link.js';
-import {
-  type Location,
-  parseDefangedLocation,
-  parsePlainLocation,
-  pathOf,
-  refang,
-  trimLikeUrlParser,
-} from './location.js';
-import { dropsQuery, linkName, pageOf } from './pages/page.js';
+import { type Location, parsePlainLocation, pathOf, refang, trimLikeUrlParser } from './location.js';
+import { dropsQuery, isPublishingHost, linkName, pageOf } from './pages/page.js';
 import { locatePasted } from './parse-text.js';
 import { hostsProfiles, profileName, PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
 import { decodeMailSource, parsePasted, trimPastedText } from './copied-text.js';
+
+const PAGE = 'PAGE:';
 
 /**
  * Returns the normalized key of an asset: `TYPE:content`. The key is equal for all spellings of an asset and different
@@ -27,13 +22,14 @@ export const assetKey = ({ type, content }: Asset): string => {
   const text = content.trim();
   const trimmed = trimLikeUrlParser(decodeMailSource(content));
   switch (type) {
-    case 'URL': {
-      const location = locateOnly(trimmed, parseDefangedLocation);
-      return location ? urlKey(location.host) : `URL:${text}`;
-    }
+    case 'URL':
     case 'PAGE': {
-      const location = locateOnly(trimmed, locateLink);
-      return location ? pageKey(location) : `PAGE:${text}`;
+      const location = locateOnly(trimmed);
+      if (location === undefined) return `${type}:${text}`;
+      // All of any other host belongs to one owner.
+      if (type === 'URL' && !isPublishingHost(location.host) && !isCarrier(location.host)) return urlKey(location.host);
+      const served = type === 'URL' ? gatewayCid(location) : undefined;
+      return served?.isTrusted === true ? `IPFS:${served.cid}` : pageKey(location);
     }
     case 'ADDRESS': {
       const account = parsePasted(trimmed, readAccount);
@@ -44,21 +40,24 @@ export const assetKey = ({ type, content }: Asset): string => {
       const isOne = recipients?.isUnderstood === true && recipients.emails.length === 1;
       return `EMAIL:${isOne ? recipients.emails[0]! : text.toLowerCase()}`;
     }
-    case 'IPFS':
-      return `IPFS:${parsePasted(trimmed, readIpfs) ?? cidOfLink(trimmed) ?? text}`;
+    case 'IPFS': {
+      const cid = parsePasted(trimmed, readIpfs);
+      const location = cid === undefined ? locateOnly(trimmed) : undefined;
+      return `IPFS:${cid ?? (location && gatewayCid(location)?.cid) ?? text}`;
+    }
     default:
       return PROFILE_TYPES.has(type) ? profileKey(type, text) : `${type}:${text}`;
   }
 };
 
 /** Returns the location that a pasted text names or carries; undefined if it may open several, or cannot be located. */
-const locateOnly = (sent: string, locate: (text: string) => Location | undefined): Location | undefined => {
+const locateOnly = (sent: string): Location | undefined => {
   const followed = followLinks(sent, parsePlainLocation(sent));
   if (followed?.isUnderstood === false && followed.returns.size === 0) return undefined;
   const opened = followed?.targets.filter((target) => !followed.returns.has(target)) ?? [sent];
   const [location, ...others] = opened.map((text) => {
     const web = locateWeb(text);
-    return web === undefined ? parsePasted(text, locate) : locatePasted(text, web);
+    return web === undefined ? parsePasted(text, locateLink) : locatePasted(text, web);
   });
   // An app takes a text without a dot as a command.
   if (followed !== undefined && location?.isName === true && !location.host.includes('.')) return undefined;
@@ -77,32 +76,28 @@ const pageKey = (location: Location): string => {
   return page === undefined ? urlKey(host) : `PAGE:${page.name}`;
 };
 
-/** Whether a page is named by exactly its link, because it holds a link that is not read. */
-export const isOneLink = ({ type, content }: Asset): boolean => {
-  if (type !== 'PAGE' || !HELD_LINK.test(content)) return false;
-  const location = locateOnly(trimLikeUrlParser(content), locateLink);
-  return location !== undefined && holdsUnreadLink(location);
+/** Returns the asset that a content names if it is grouped, disputed or listed: the one that a report of it concerns. */
+export const assetOf = (content: string, { type, name, opened = content }: ParsedContent): Asset => {
+  const key = type === 'URL' ? assetKey({ type, content: opened }) : '';
+  return key.startsWith(PAGE) ? { type: 'PAGE', content: key.slice(PAGE.length) } : { type, content: name };
 };
 
 /**
- * Whether the key of a page leaves out parameters or a route of its link, so that a status of the page concerns other
- * links too.
+ * Says whom a status of a page concerns, because of what else its link has: exactly this link (`one-link`), because it
+ * holds a link that is not read, or also other links (`more-links`), because the key leaves out parameters or a route.
  */
-export const isNamedWithoutQuery = ({ type, content }: Asset): boolean => {
-  if ((type !== 'PAGE' && !PROFILE_TYPES.has(type)) || !/[?#]/.test(content)) return false;
-  const location = locateOnly(trimLikeUrlParser(content), locateLink);
-  return location !== undefined && dropsQuery(location);
-};
-
-const cidOfLink = (text: string): string | undefined => {
-  const location = locateOnly(text, parseDefangedLocation);
-  return location && gatewayCid(location)?.cid;
+export const scopeOf = ({ type, content }: Asset, key: string): 'one-link' | 'more-links' | undefined => {
+  if ((type !== 'PAGE' && !key.startsWith(PAGE)) || !(/[?#]/.test(content) || HELD_LINK.test(content)))
+    return undefined;
+  const location = locateOnly(trimLikeUrlParser(content));
+  if (location === undefined || dropsQuery(location)) return location && 'more-links';
+  return holdsUnreadLink(location) ? 'one-link' : undefined;
 };
 
 const profileKey = (type: string, text: string): string => {
   const refanged = refang(text);
   if (/[/\\:.]/.test(refanged)) {
-    const location = locateOnly(trimLikeUrlParser(text), locateLink);
+    const location = locateOnly(trimLikeUrlParser(text));
     const profile =
       location && (profileHost(location.host) ?? readProfileLink(location.host, pathOf(location.rest), location.rest));
     if (profile?.type === type) return `${type}:${profile.name}`;

@@ -97,11 +97,9 @@ const profileAsset = (host: string, page: Page | undefined, profile: LinkedProfi
   const otherKeys = [...others.map((other) => `${type}:${other}`), ...(page?.others ?? []).map((one) => `PAGE:${one}`)];
   const place = { host, isDnsName: true, isSharedHost: true, page };
   const isUncertain = profile.isUncertain || otherKeys.length > 0;
-  if (page === undefined) return assetAt({ ...place, blockingKeys: otherKeys, isUncertain }, type, name, [key]);
-  const keys = [`PAGE:${page.name}`];
-  return isBelow
-    ? assetAt({ ...place, blockingKeys: [key, ...otherKeys], isUncertain }, type, name, keys)
-    : assetAt({ ...place, blockingKeys: otherKeys, isUncertain }, type, name, [...keys, key]);
+  const keys = page === undefined ? [key] : [`PAGE:${page.name}`, ...(isBelow ? NO_KEYS : [key])];
+  const blockingKeys = keys.includes(key) ? otherKeys : [key, ...otherKeys];
+  return assetAt({ ...place, blockingKeys, isUncertain }, type, name, keys);
 };
 
 /** Creates the result for a host that belongs to one profile, or for a post on such a host. */

@@ -11,7 +11,7 @@ import { parseEvent } from '../events/event.js';
 import { hashOf } from '../events/stored-key.js';
 import { disputesStream, disputeStream } from '../events/streams.js';
 import { type Disputes, type FileCommand, evolve, decide, type Decision, type Dispute } from './dispute.js';
-import { assetHash } from '../assets/asset-key.js';
+import { assetHash, assetOf } from '../assets/asset-key.js';
 import { type Asset, KEY_VERSION } from '../assets/asset.js';
 import { parseContent } from '../assets/parse-content.js';
 import { Unprocessable } from '../errors.js';
@@ -198,7 +198,7 @@ export class FileDispute extends Command<AtPosition<FiledDispute>> {
 const readAsset = (content: string): Asset => {
   const { parsed } = parseContent(content);
   if (parsed === undefined) throw new Unprocessable('The content is not an asset that can be blocked');
-  const asset = { type: parsed.type, content: parsed.name };
+  const asset = assetOf(content, parsed);
   if (isLongerThan(asset.content, MAX_CONTENT)) throw new Unprocessable('The normalised content is too long');
   return asset;
 };

@@ -22,12 +22,15 @@ interface AboutAsset {
   readonly metadata: unknown;
 }
 
-/** Computes the key of a new event, for the metadata of the event; undefined if the event is not about an asset. */
-export const newStoredKey = ({ data }: DomainEvent): StoredKey | undefined => {
-  if (!('asset' in data)) return undefined;
-  const key = assetKey(data.asset);
-  return { version: KEY_VERSION, hash: hashOfKey(key), ...('changeId' in data && { key }) };
-};
+/** Computes the key of a new event's asset; undefined if the event is not about an asset. */
+export const newKeyOf = ({ data }: DomainEvent): string | undefined =>
+  'asset' in data ? assetKey(data.asset) : undefined;
+
+/** Returns the key of a new event, for the metadata of the event; undefined if the event is not about an asset. */
+export const newStoredKey = (event: DomainEvent, key = newKeyOf(event)): StoredKey | undefined =>
+  key === undefined
+    ? undefined
+    : { version: KEY_VERSION, hash: hashOfKey(key), ...('changeId' in event.data && { key }) };
 
 const readStoredKey = (metadata: unknown, isVersionKept = false): Partial<StoredKey> => {
   const { assetKey: stored } = (metadata ?? {}) as { readonly assetKey?: Partial<StoredKey> | null };

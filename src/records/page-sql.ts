@@ -80,7 +80,8 @@ const keysOf = (builder: StatementBuilder, selection: Selection, { after }: Page
 /** An asset has few records, so further filters are applied row by row. */
 const rowFiltersOf = (builder: StatementBuilder, { statuses, types, asset }: Selection): string[] => {
   if (asset === undefined) return [];
-  const rowFilters = [`type = ${builder.add(asset.type, 'text')}`];
+  // A link is reported as a URL, whatever it leads to.
+  const rowFilters = [`type = any(${builder.add([asset.type, 'URL'], 'text[]')})`];
   if (types !== undefined) rowFilters.push(`type = any(${builder.add(types, 'text[]')})`);
   if (statuses !== undefined) rowFilters.push(`status = any(${builder.add(statuses, 'text[]')})`);
   return rowFilters;

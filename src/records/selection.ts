@@ -1,5 +1,5 @@
 import { contentIssue } from '../assets/asset.js';
-import { assetHash } from '../assets/asset-key.js';
+import { assetHash, assetOf } from '../assets/asset-key.js';
 import { parseContent } from '../assets/parse-content.js';
 import { Invalid } from '../errors.js';
 import { isUpperCaseName } from '../events/declaring/fields.js';
@@ -65,8 +65,8 @@ const parseAsset = (content: string | undefined): RequestedAsset | undefined => 
   if (issue !== undefined) throw new Invalid(issue);
   const { parsed, code, internalAddress } = parseContent(content);
   if (code === 'parse-error') throw new Invalid('Content could not be parsed as an asset');
-  const { type, name } = parsed ?? internalAddress!;
-  return { type, hash: assetHash({ type, content: name }) };
+  const asset = parsed ? assetOf(content, parsed) : { type: 'URL', content: internalAddress!.name };
+  return { type: asset.type, hash: assetHash(asset) };
 };
 
 const FILTERS: readonly (readonly [name: keyof Parameters, filter: Filter])[] = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { HostingSuffixes, shippedSuffixes } from '../../src/asset-check/lists/hosting-suffixes.js';
 import { readEntry } from '../../src/asset-check/lists/list-entry.js';
-import { assetKey, isNamedWithoutQuery, isOneLink } from '../../src/assets/asset-key.js';
+import { assetKey, scopeOf } from '../../src/assets/asset-key.js';
 import { CARRIERS } from '../../src/assets/carriers/carrier-table.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 import { sized } from '../support/full-size.js';
@@ -99,8 +99,7 @@ describe(`Of ${LINKS.toLocaleString('en-US')} links in links`, () => {
         checks.some((check) => check(link).status !== 'UNKNOWN') ||
         readEntry(link, suffixes, { pages: true, accounts: true }) !== 'unsupported' ||
         typeof readEntry(link, suffixes, { pages: false, accounts: false }) !== 'string' ||
-        !isOneLink(asset) ||
-        isNamedWithoutQuery(asset) ||
+        scopeOf(asset, key) !== 'one-link' ||
         !hasKey(link) ||
         hasKey(link.replace(/(?<=https:..[^/]*\/)/, 'other/')) ||
         assetKey({ type: 'PAGE', content: key.slice('PAGE:'.length) }) !== key

@@ -1,7 +1,7 @@
 import { readAccount } from '../../assets/accounts/payment.js';
 import { rangeOf, isInternalHost } from '../../assets/ip-address.js';
 import { HELD_LINK, holdsUnreadLink } from '../../assets/carriers/carried-link.js';
-import { isNamedWithoutQuery } from '../../assets/asset-key.js';
+import { scopeOf } from '../../assets/asset-key.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
 import { isDnsName, type Location, parseLocation } from '../../assets/location.js';
 import { parseContent } from '../../assets/parse-content.js';
@@ -182,7 +182,7 @@ const readPage = (text: string, location: Location, subdomainsOnly: boolean): En
   const key = parsed.keys.findLast((candidate) => !candidate.startsWith('URL:'));
   if (key !== undefined) {
     const entry = ofKey(key, subdomainsOnly);
-    const anyQuery = key.startsWith('PAGE:') && isNamedWithoutQuery({ type: 'PAGE', content: text });
+    const anyQuery = key.startsWith('PAGE:') && scopeOf({ type: 'PAGE', content: text }, key) === 'more-links';
     return anyQuery && typeof entry === 'object' ? { ...entry, anyQuery } : entry;
   }
   // On a host where people publish, an entry that names no page would stand for the pages of all.

@@ -55,6 +55,9 @@ const formsOf = (host: string): readonly Form[] | undefined => {
   return undefined;
 };
 
+/** Whether a host, or some links on it, carry links to other hosts. */
+export const isCarrier = (host: string): boolean => formsOf(host) !== undefined;
+
 /** The links that a link carries. */
 export interface CarriedLinks {
   /** The links that may be opened. If there are several, it is unknown which of them is opened. */

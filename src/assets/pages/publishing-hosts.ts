@@ -150,6 +150,10 @@ meetup.com calendly.com ko-fi.com buymeacoffee.com gumroad.com opencollective.co
 chatgpt.com =chat.openai.com
 wakelet.com evernote.com
 marketplace.visualstudio.com :own items?itemName={} itemdetails?itemName={}>items?itemName={}
+login.microsoftonline.com login.microsoftonline.us login.microsoftonline.de login.partner.microsoftonline.cn login.microsoft.com login.windows.net login.live.com account.live.com :own
+accounts.google.com appleid.apple.com idmsa.apple.com account.apple.com login.yahoo.com api.login.yahoo.com oauth.yandex.ru oauth.yandex.com passport.yandex.ru passport.yandex.com :own
+id.twitch.tv accounts.spotify.com accounts.shopify.com auth.atlassian.com id.atlassian.com login.okta.com login.salesforce.com account.box.com api.notion.com account.docusign.com appcenter.intuit.com connect.stripe.com accounts.zoho.com auth.openai.com oauth.telegram.org :own
+oauth.vk.com id.vk.com kauth.kakao.com access.line.me nid.naver.com open.weixin.qq.com graph.qq.com openapi.baidu.com :own
 detail.tmall.com =detail.m.tmall.com =detail.tmall.hk :own item.htm?id={}
 item.taobao.com :own item.htm?id={}
 `;

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { hashOfKey, contentIssue } from '../../assets/asset.js';
 import { parseContent } from '../../assets/parse-content.js';
 import { EMPTY_SAMPLES, MAX_STRING, READ_SAMPLES } from '../../ingestion/outcomes/rejection-log.js';
-import { assetKey } from '../../assets/asset-key.js';
+import { assetKey, assetOf } from '../../assets/asset-key.js';
 import { Conflict, Invalid, NotFound } from '../../errors.js';
 import { PARKED_AMONG } from '../../event-log/postgres/rewriting.js';
 import { renewStatistics } from '../erasing/statistics-sql.js';
@@ -35,9 +35,9 @@ const keysOf = (content: string): string[] => {
   if (issue !== undefined) throw new Invalid(issue);
   const { parsed, code, internalAddress } = parseContent(content);
   if (code === 'parse-error') throw new Invalid('The content could not be parsed as an asset; nothing was changed');
-  const { type, name } = parsed ?? internalAddress!;
+  const asset = parsed ? assetOf(content, parsed) : { type: 'URL', content: internalAddress!.name };
   const keys = parsed?.keys.filter((key, index) => !isHostOfLink(key, index)) ?? [];
-  return [...new Set([assetKey({ type, content: name }), ...keys])];
+  return [...new Set([assetKey(asset), ...keys])];
 };
 
 export const hashesOf = (content: string): string[] => keysOf(content).map(hashOfKey);

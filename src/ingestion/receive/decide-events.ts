@@ -10,15 +10,16 @@ import {
 import { factsOf } from '../../events/facts.js';
 import { readAccount } from '../../assets/accounts/payment.js';
 import { GuardedHosts, type GuardOfHost } from '../../verdicts.js';
-import { isNamedWithoutQuery, isOneLink } from '../../assets/asset-key.js';
-import { urlKey } from '../../assets/asset.js';
+import { scopeOf } from '../../assets/asset-key.js';
+import { type Asset, urlKey } from '../../assets/asset.js';
 import { parsePasted } from '../../assets/copied-text.js';
+import { parseDefangedLocation, trimLikeUrlParser } from '../../assets/location.js';
 import { Invalid, type Rejection } from '../../errors.js';
 import { isSlug } from '../../events/declaring/fields.js';
 import { eventIdOf, MAX_ID_LENGTH, streamOf } from '../../events/streams.js';
 import { formatInstant } from '../../events/instant.js';
 import { reviewersOf } from '../../events/types/verdicts.js';
-import { newStoredKey } from '../../events/stored-key.js';
+import { newKeyOf, newStoredKey } from '../../events/stored-key.js';
 import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import type { NewEvent } from '../../event-log/event-log.js';
 import type { Work } from '../../flow/turns.js';
@@ -55,15 +56,34 @@ export const permissionIssue = ({ type, data }: UpstreamEvent, organization: str
   return undefined;
 };
 
+/** Truncates text that is sent back, because the sender controls its length. */
+const excerpt = (text: string, longest: number): string =>
+  text.length > longest ? `${truncate(text, longest)}…` : text;
+
 const URL_KEY = urlKey('');
+/** How a warning calls what a link is read as. Default: a profile of the type. */
+const NOUNS: Readonly<Record<string, string>> = { URL: 'host', PAGE: 'page', IPFS: 'IPFS content' };
+/** Maximum number of characters of a name in a warning. */
+const MAX_NAME_LENGTH = 256;
+
+/** Says what a link of type URL is read as, by its key; undefined if it is read as its own host, or as no link. */
+const readingOf = ({ type, content }: Asset, key: string): string | undefined => {
+  const text = content.trim();
+  if (type !== 'URL' || key === urlKey(text)) return undefined;
+  const host = parseDefangedLocation(trimLikeUrlParser(content))?.host;
+  if (host !== undefined && key === urlKey(host)) return undefined;
+  const [read, name] = [key.slice(0, key.indexOf(':')), key.slice(key.indexOf(':') + 1)];
+  return `${NOUNS[read] ?? `${read} profile`} ${excerpt(name, MAX_NAME_LENGTH)}`;
+};
 
 /**
  * Returns a warning for each probable mistake of the sender. The event is accepted unchanged, because a record with a
  * mistake is more useful than a missing record.
+ * @param key the key of the event's asset
  * @param found the result of `guardOf`
  * @param isQueryDropped the result of `dropsQuery`
  */
-const warningsOf = (event: UpstreamEvent, found?: GuardOfHost, isQueryDropped = false): string[] => {
+const warningsOf = (event: UpstreamEvent, key = '', found?: GuardOfHost, isQueryDropped = false): string[] => {
   const { type: eventType, data } = event;
   const warnings: string[] = [];
   const statuses = documentedStatuses(eventType);
@@ -82,11 +102,16 @@ const warningsOf = (event: UpstreamEvent, found?: GuardOfHost, isQueryDropped = 
       warnings.push(
         'data.asset.content is not an address in an encoding that the asset check reads; no asset check will find it',
       );
-    else if (isOneLink(data.asset))
+    else if (scopeOf(data.asset, key) === 'one-link')
       warnings.push(
         'data.asset.content is a link to a page with another link in it, which is not read; the event concerns exactly this link, and neither the other link nor other pages of the host',
       );
   }
+  const reading = 'asset' in data ? readingOf(data.asset, key) : undefined;
+  if (reading !== undefined)
+    warnings.push(
+      `data.asset.content is a link, which is read as the ${reading}; the event does not concern the host of the link`,
+    );
   if (found !== undefined)
     warnings.push(
       `data.asset.content is a ${found.isAbove ? 'domain above a host' : 'host'} that the guard ${found.guard} keeps lists from blocking; the status blocks it`,
@@ -99,8 +124,8 @@ const warningsOf = (event: UpstreamEvent, found?: GuardOfHost, isQueryDropped = 
 };
 
 /** Whether the event gives a status to a page whose link has parameters or a route that do not name the page. */
-const dropsQuery = ({ data }: UpstreamEvent): boolean =>
-  'status' in data && 'changeId' in data && data.status !== 'UNKNOWN' && isNamedWithoutQuery(data.asset);
+const dropsQuery = ({ data }: UpstreamEvent, key = ''): boolean =>
+  'status' in data && 'changeId' in data && data.status !== 'UNKNOWN' && scopeOf(data.asset, key) === 'more-links';
 
 /** Returns the guard of the host which the event blocks as a whole. */
 const guardOf = ({ data }: UpstreamEvent, key: string | undefined, hosts: GuardedHosts): GuardOfHost | undefined =>
@@ -144,10 +169,6 @@ export interface Decision {
   /** The rejected events by reason and type, for the operator. */
   readonly groups: readonly RejectionGroup[];
 }
-
-/** Truncates text that is sent back, because the sender controls its length. */
-const excerpt = (text: string, longest: number): string =>
-  text.length > longest ? `${truncate(text, longest)}…` : text;
 
 const quote = (type: string): string => JSON.stringify(excerpt(type, 64));
 
@@ -226,10 +247,11 @@ export function* decide(
       reject('not-permitted', [forbiddenIssue]);
       continue;
     }
-    const assetKey = newStoredKey(event);
-    const guard = guardOf(event, assetKey?.key, guardedHosts);
-    const isQueryDropped = dropsQuery(event);
-    const eventWarnings = warningsOf(event, guard, isQueryDropped);
+    const key = newKeyOf(event);
+    const assetKey = newStoredKey(event, key);
+    const guard = guardOf(event, key, guardedHosts);
+    const isQueryDropped = dropsQuery(event, key);
+    const eventWarnings = warningsOf(event, key, guard, isQueryDropped);
     if (event !== parsed.event)
       eventWarnings.push('data.brandReviews named an organization that was erased; its reviews were left out');
     if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Asset } from '../../assets/asset.js';
+import { type Asset, urlKey } from '../../assets/asset.js';
 import { assetKey } from '../../assets/asset-key.js';
 import { PROFILE_TYPES, profileLink } from '../../assets/profiles/profile.js';
 import { uuidOf } from '../../events/streams.js';
@@ -63,15 +63,8 @@ type Observed = readonly [path: string, value: string];
 const PLAIN_HOST = /^(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/;
 const ASCII_HOST = /^[a-z0-9._-]+$/;
 
-/** The part of an asset's key after the type. */
-const nameOf = (asset: Asset): string => {
-  const key = assetKey(asset);
-  return key.slice(key.indexOf(':') + 1);
-};
-
-const host = (asset: Asset): Observed | undefined => {
-  const { content } = asset;
-  const name = PLAIN_HOST.test(content) ? content : nameOf(asset).replace(/^\[(.*)\]$/, '$1');
+const host = (text: string): Observed | undefined => {
+  const name = text.replace(/^\[(.*)\]$/, '$1');
   const version = isIP(name);
   if (version !== 0) return [`ipv${version}-addr:value`, name];
   return ASCII_HOST.test(name) ? ['domain-name:value', name] : undefined;
@@ -79,21 +72,22 @@ const host = (asset: Asset): Observed | undefined => {
 const link = (text: string | undefined): Observed | undefined =>
   text !== undefined && readUrl(`https://${text}`) !== undefined ? ['url:value', `https://${text}`] : undefined;
 
-/** How the assets of each type are named in a pattern. Any other type, and what cannot be named so, is an `x-asset`. */
-const OBSERVED: Readonly<Record<string, (asset: Asset) => Observed | undefined>> = {
+/** How the keys of each type are named in a pattern. Any other type, and what cannot be named so, is an `x-asset`. */
+const OBSERVED: Readonly<Record<string, (name: string) => Observed | undefined>> = {
   URL: host,
-  PAGE: (asset) => link(nameOf(asset)),
-  ADDRESS: (asset) => ['cryptocurrency-wallet:value', nameOf(asset)],
-  EMAIL: (asset) => ['email-addr:value', nameOf(asset)],
-  ...Object.fromEntries(
-    [...PROFILE_TYPES].map((type) => [type, (asset: Asset) => link(profileLink(type, nameOf(asset)))]),
-  ),
+  PAGE: link,
+  ADDRESS: (name) => ['cryptocurrency-wallet:value', name],
+  EMAIL: (name) => ['email-addr:value', name],
+  ...Object.fromEntries([...PROFILE_TYPES].map((type) => [type, (name: string) => link(profileLink(type, name))])),
 };
 const REDACTED_PATTERN = `[x-asset:value = 'redacted']`;
 
-/** Returns the pattern of an asset: one comparison, from which consumers derive a key and a value. */
+/** Returns the pattern of what an asset stands for: one comparison, from which consumers derive a key and a value. */
 export const patternOf = (asset: Asset): string => {
-  const [path, value] = OBSERVED[asset.type]?.(asset) ?? ['x-asset:value', asset.content];
+  const { type, content } = asset;
+  const key = type === 'URL' && PLAIN_HOST.test(content) ? urlKey(content) : assetKey(asset);
+  const colon = key.indexOf(':');
+  const [path, value] = OBSERVED[key.slice(0, colon)]?.(key.slice(colon + 1)) ?? ['x-asset:value', content];
   return `[${path} = '${value.replace(/['\\]/g, '\\$&')}']`;
 };
 
