@@ -504,6 +504,15 @@ CREATE INDEX webhook_endpoints_by_revision ON read.webhook_endpoints USING btree
 CREATE INDEX webhook_endpoints_deleted ON read.webhook_endpoints USING btree (id) WHERE (state = 'DELETED'::text);
 CREATE INDEX webhook_endpoints_living ON read.webhook_endpoints USING btree (organization, id) WHERE (state <> 'DELETED'::text);
 
+-- The events that the log stored with a time ahead of the database's clock. The read models and every rebuild use
+-- `seen_at` instead, so the rows outlive the read models.
+create table service.bounded_times (
+  position bigint not null,
+  -- When a projector first read the event, in ms by the database's clock.
+  seen_at bigint not null,
+  PRIMARY KEY ("position")
+);
+
 -- Whom to ask about a dispute. The log does not contain the contacts, so that they can be erased.
 create table service.dispute_contacts (
   organization text collate "C" not null,

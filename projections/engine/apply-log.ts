@@ -4,6 +4,7 @@ import { type RetryOptions, readWithRetries } from '../../src/event-log/read-str
 import { pause } from '../../src/flow/time.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/tables.js';
+import { boundTimes } from './bounded-times.js';
 import { readRetried } from './parked.js';
 import { applyByBisection, applyOrPark, readDecisions } from './parking.js';
 import { livePosition } from './checkpoints.js';
@@ -176,7 +177,9 @@ export const applyLog = async (
         if (!last) break;
         for (const { events: own, position } of isolation.split({ events, position: last.position })) {
           const checkpoints = projections.map(({ name }) => ({ projection: name, position: read }));
-          const parts = await dispatchBatch(projections, checkpoints, { events: own, position }, decisions, (retry) =>
+          const { timeOf } = await boundTimes(pool, own);
+          const piece = { events: own, position, timeOf };
+          const parts = await dispatchBatch(projections, checkpoints, piece, decisions, (retry) =>
             readWithRetries(() => readRetried(log, retry), retryOptions),
           );
           await writer.push({ events: own, position, parts });

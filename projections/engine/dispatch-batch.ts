@@ -3,6 +3,7 @@ import { forEachYielding } from '../../src/flow/time.js';
 import type { Checkpoint, CheckpointMove } from './checkpoints.js';
 import { type DecodedEvent, type Decisions, decodeEvent, type FailedEvent, type ProjectionEvents } from './parking.js';
 import type { EventOf } from '../../src/events/event.js';
+import type { TimeOf } from './bounded-times.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';
 
 /** The events of a batch for one projection, and the move of its checkpoint. */
@@ -26,11 +27,24 @@ const decodeOnce = (recorded: RecordedEvent): DecodedEvent => {
   return decoded;
 };
 
+const withTime = (decoded: DecodedEvent, timeOf: TimeOf): DecodedEvent => {
+  if (decoded.kind !== 'read') return decoded;
+  const recordedAt = timeOf(decoded.projected);
+  return recordedAt === decoded.projected.recordedAt
+    ? decoded
+    : { ...decoded, projected: { ...decoded.projected, recordedAt } };
+};
+
 type Retry = ProjectedEvent<EventOf<'ParkedEventRetried'>>;
 const isRetry = (projected: ProjectedEvent): projected is Retry => projected.event.type === 'ParkedEventRetried';
 
 /** Reads a retried event, as `readRetried` in `parked.ts` does. */
 type ReadRetried = (retry: Retry) => Promise<{ readonly recorded: RecordedEvent; readonly issue?: string } | undefined>;
+
+interface DatedBatch extends Pick<Batch, 'events' | 'position'> {
+  /** When each event was stored, as `boundTimes` returns it. */
+  readonly timeOf: TimeOf;
+}
 
 const WAITS = 'The event is applied at the position of its retry';
 
@@ -42,7 +56,7 @@ const WAITS = 'The event is applied at the position of its retry';
 export const dispatchBatch = async (
   projections: readonly Projection[],
   checkpoints: readonly Checkpoint[],
-  batch: Pick<Batch, 'events' | 'position'>,
+  batch: DatedBatch,
   decisions: Decisions,
   readRetried: ReadRetried,
 ): Promise<ProjectionBatch[]> => {
@@ -50,7 +64,9 @@ export const dispatchBatch = async (
   const decoded: { recorded: RecordedEvent; result: DecodedEvent }[] = [];
   // While a batch is prepared, the previous batch is being written, and its next statement must not wait until the
   // preparation is complete.
-  await forEachYielding(batch.events, (recorded) => decoded.push({ recorded, result: decodeOnce(recorded) }));
+  await forEachYielding(batch.events, (recorded) =>
+    decoded.push({ recorded, result: withTime(decodeOnce(recorded), batch.timeOf) }),
+  );
   const found = new Map<string, Awaited<ReturnType<ReadRetried>>>();
   for (const { result } of decoded)
     if (result.kind === 'read' && isRetry(result.projected) && positions.has(result.projected.event.data.projection))
@@ -113,7 +129,8 @@ export const dispatchBatch = async (
         ? []
         : batch.events
             .filter(({ position }) => position > checkpoint.position)
-            .map(({ position, recordedAt, copyOf }) => copyOf ?? { position, recordedAt });
+            .map(({ position, recordedAt, copyOf }) => copyOf ?? { position, recordedAt })
+            .map((original) => ({ position: original.position, recordedAt: batch.timeOf(original) }));
     const prepared = projection.prepare(events, recorded);
     return {
       projection,

@@ -6,6 +6,7 @@ import { type Projection, type ProjectorTransaction, STATEMENT_TIMEOUT_MS, trans
 import { EventsLost } from '../../src/event-log/read-streams.js';
 import { isTransient } from '../../src/postgres/transient-errors.js';
 import { Backoff, pause } from '../../src/flow/time.js';
+import { boundTimes } from './bounded-times.js';
 import { CheckpointMoved, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { dispatchBatch, type ProjectionBatch } from './dispatch-batch.js';
 import { readRetried } from './parked.js';
@@ -161,9 +162,11 @@ export class Projector {
           if (batch.events.some(({ copyOf }) => copyOf !== undefined))
             decisions = await readDecisions(this.pool, this.log);
           for (const { events, position, isLast } of this.isolation.split(batch)) {
+            const { timeOf, now } = await boundTimes(this.pool, events);
             // The read models are current as of the batch only after its last piece.
-            const piece = { events, position, asOf: isLast ? batch.asOf : undefined };
-            const parts = await dispatchBatch(this.projections, checkpoints, piece, decisions, (retry) =>
+            const asOf = isLast && batch.asOf !== undefined ? Math.min(batch.asOf, now) : undefined;
+            const piece = { events, position, asOf };
+            const parts = await dispatchBatch(this.projections, checkpoints, { ...piece, timeOf }, decisions, (retry) =>
               readRetried(this.log, retry),
             );
             checkpoints = parts.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));

@@ -2,13 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { issueApiKey, revokeApiKey } from '../../src/api-keys/api-keys.js';
 import { eventually } from '../../test/support/eventually.js';
 import { findPrograms, POSTGRES_PROGRAMS } from '../../test/support/postgres-programs.js';
-import { cloudEvent, sentReport, sentStatus } from '../../test/support/upstream.js';
+import { cloudEvent, sentReport, sentStatus, sentThreat } from '../../test/support/upstream.js';
 import { answering, Receiver } from '../../test/support/receiver.js';
 import type { Outcome, Scenario } from '../scenario.js';
 import { sendRequest } from '../rig/http-request.js';
 import { checkVerify, waitUntilCounted, sentOf, wholeLog } from '../rig/check.js';
 import { FeedCopy } from '../rig/feed-copy.js';
 import { requireProgram } from '../rig/require-program.js';
+import { TaxiiCopy } from '../rig/taxii-copy.js';
 import { startService } from '../rig/running-service.js';
 import { endedProcesses } from '../rig/outage.js';
 import { preloadOf, Process } from '../rig/processes.js';
@@ -23,6 +24,7 @@ interface Scale {
 const ORGANIZATION = 'acme';
 /** More reports are sent after the loss than were lost, so that all lost positions are used again. */
 const REPORTS = { before: 20, lost: 10, after: 40 };
+const THREATS = 10;
 /** How soon after the promotion every process must agree with the log. */
 const TIMEOUT_MS = 30_000;
 
@@ -58,6 +60,14 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
       const id = `${name}-${n}`;
       return cloudEvent(sentReport(id, { organization: ORGANIZATION, createdAt: at, updatedAt: at }, id));
     });
+  const threatsOf = (name: string, count: number): object[] =>
+    Array.from({ length: count }, (_, n) => {
+      const at = new Date().toISOString();
+      const id = `${name}-threat-${n}`;
+      const asset = { type: 'URL', content: `${id}.example` };
+      const data = { organization: ORGANIZATION, asset, status: 'BLOCKED', createdAt: at, updatedAt: at };
+      return cloudEvent(sentThreat(id, data, id));
+    });
   const statusOf = (content: string, status: string): object => {
     const createdAt = new Date().toISOString();
     const id = `${content}-${status}`;
@@ -88,6 +98,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
   kept.react = answering(204);
   const keptId = await makeWebhook(kept);
   const copy = FeedCopy.start(context, url, key);
+  const indicators = TaxiiCopy.start(context, url, key);
   let lostEvents = 0;
   const tookMs: number[] = [];
   const named = new Set<string>();
@@ -96,7 +107,11 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
     const name = `r${round}`;
     const [issue, other] = [{ scopes: ['read'] as const, organization: ORGANIZATION }, `${name}-stays.example`];
     const old = await issueApiKey(log, issue);
-    await send([...reportsOf(`${name}-before`, REPORTS.before), statusOf(other, 'BLOCKED')]);
+    await send([
+      ...reportsOf(`${name}-before`, REPORTS.before),
+      ...threatsOf(`${name}-before`, THREATS),
+      statusOf(other, 'BLOCKED'),
+    ]);
     await waitUntilCounted(url);
     await eventually('the webhook works', () => kept.subjects.includes(`${name}-before-${REPORTS.before - 1}`));
     await eventually('the key works', async () => (await reads(old.key)) === 200);
@@ -119,6 +134,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
       statusOf(`${name}-lost.example`, 'BLOCKED'),
       statusOf(other, 'UNKNOWN'),
       ...reportsOf(`${name}-lost`, REPORTS.lost),
+      ...threatsOf(`${name}-lost`, THREATS),
     ]);
     const lostKey = await issueApiKey(log, issue);
     await revokeApiKey(log, old.id);
@@ -133,6 +149,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
     if (!isLaneHanging) {
       await eventually('the webhook got the reports', () => kept.subjects.includes(last));
       await eventually('the feed has the reports', () => copy.has(last));
+      await eventually('TAXII has the threats', () => indicators.has(`${name}-lost-threat-${THREATS - 1}`));
       hanging.tell('hang');
       // The copy waits for at most a second before it asks for the page again.
       await sleep(1_500);
@@ -143,7 +160,11 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
     const linesBefore = processes.map(({ lines }) => lines.length);
     const lostServer = await standbys.promote();
     const promotedAt = Date.now();
-    await send([statusOf(`${name}-other.example`, 'BLOCKED'), ...reportsOf(`${name}-after`, REPORTS.after)]);
+    await send([
+      statusOf(`${name}-other.example`, 'BLOCKED'),
+      ...reportsOf(`${name}-after`, REPORTS.after),
+      ...threatsOf(`${name}-after`, THREATS),
+    ]);
     let otherKey: Awaited<ReturnType<typeof issueApiKey>> | undefined;
     await eventually('another key is issued', async () => {
       otherKey ??= await issueApiKey(log, issue).catch(() => undefined);
@@ -168,6 +189,9 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
       const expected = sentOf(eventsAfter).flatMap(({ type, data }) =>
         type === 'ReportFiled' && data['organization'] === ORGANIZATION ? [data['reportId'] as string] : [],
       );
+      const threats = sentOf(eventsAfter).flatMap(({ type, data }) =>
+        type === 'ThreatStatusChanged' ? [data['threatId'] as string] : [],
+      );
       const groupsDue = eventsAfter.filter(({ type }) => type === 'AssetGroupCreated');
       const hooksDue = [keptId];
       const delivered = new Set(kept.subjects);
@@ -183,6 +207,7 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
         ['the webhooks', (await webhooks()).join(), hooksDue.join()],
         ['reports not delivered', expected.filter((id) => !delivered.has(id)).join(), ''],
         ['reports not in the copy of the feed', expected.filter((id) => !copy.has(id)).join(), ''],
+        ['threats that a TAXII client lacks', threats.filter((id) => !indicators.has(id)).join(), ''],
         ['reports only in the copy of the feed', copy.subjects.filter((id) => !expected.includes(id)).join(), ''],
       ];
       return answers.flatMap(([what, actual, expected]) =>
@@ -217,15 +242,15 @@ const loseAndReplace = async (context: RunContext, { rounds }: Scale, preload: s
       await standbys.copy(stale);
     }
   }
-  await copy.stop();
+  await Promise.all([copy.stop(), indicators.stop()]);
   if (findings.length === 0) {
     await waitUntilCounted(url);
     findings.push(...(await checkVerify(context, { DATABASE_URL: standbys.url })));
   }
   return {
-    workload: `${rounds} × ${REPORTS.lost} reports, 2 statuses, 2 key events, a group and a webhook lost; ${lostEvents} events`,
+    workload: `${rounds} × ${REPORTS.lost} reports, ${THREATS} threats, 2 statuses, 2 key events, a group and a webhook lost; ${lostEvents} events`,
     observed:
-      `verdicts, keys, groups, webhooks and feed agree with the log at most ${Math.max(0, ...tookMs)} ms after the ` +
+      `verdicts, keys, groups, webhooks, feed and TAXII agree with the log at most ${Math.max(0, ...tookMs)} ms after the ` +
       `promotion, a lane and a reader of the feed that hung in turn included, no process restarted, recount without differences; the lost events were logged by ${[...named].join(', ') || 'none'}`,
     findings,
   };

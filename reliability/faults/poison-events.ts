@@ -44,7 +44,8 @@ const projectAllOrNothing = async (log: EventLog, pool: Pool, tries: Tries, sign
       const events = await log.readAll(position, BATCH);
       const last = events.at(-1);
       if (!last) continue;
-      const batch = { events, position: last.position };
+      const timeOf = ({ recordedAt }: { recordedAt: number }): number => recordedAt;
+      const batch = { events, position: last.position, timeOf };
       const checkpoints = [{ projection: projection.name, position }];
       const none = async (): Promise<undefined> => undefined;
       const [dealt] = await dispatchBatch([projection], checkpoints, batch, new Decisions(), none);

@@ -13,6 +13,7 @@ import * as taxiiObjects from './migrations/0032-taxii-objects.js';
 import * as restatement from './migrations/0033-restatement.js';
 import * as entryHistories from './migrations/0034-entry-histories.js';
 import * as changedThreats from './migrations/0035-changed-threats.js';
+import * as boundedTimes from './migrations/0036-bounded-times.js';
 import { createPool, requireSessions } from '../postgres/pool.js';
 import { isTransient, asConfigError } from '../postgres/transient-errors.js';
 import type { Config } from '../runtime/config.js';
@@ -32,6 +33,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0033-restatement': restatement,
   '0034-entry-histories': entryHistories,
   '0035-changed-threats': changedThreats,
+  '0036-bounded-times': boundedTimes,
 };
 
 /**

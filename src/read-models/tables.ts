@@ -18,7 +18,14 @@ import {
   type MetricsTables,
   ROWS_OF_METRICS,
 } from './tables/records.js';
-import { type ErasureTables, ROWS_OF_ERASURES, type RequestTables, ROWS_OF_REQUESTS } from './tables/operations.js';
+import {
+  type ClockTables,
+  type ErasureTables,
+  ROWS_OF_CLOCKS,
+  ROWS_OF_ERASURES,
+  type RequestTables,
+  ROWS_OF_REQUESTS,
+} from './tables/operations.js';
 import type { RowsByTable } from './organization-rows.js';
 import { type ProjectingTables, ROWS_OF_PROJECTING } from './tables/projecting.js';
 import { kyselyOver } from '../postgres/transaction.js';
@@ -41,7 +48,8 @@ export interface Tables
     WebhookTables,
     WebhookDeliveryTables,
     RequestTables,
-    ErasureTables {}
+    ErasureTables,
+    ClockTables {}
 
 /** How the rows of an organization are found in each table. Each table is declared beside its columns. */
 export const ROWS_OF_ORGANIZATION: RowsByTable<Tables> = {
@@ -55,6 +63,7 @@ export const ROWS_OF_ORGANIZATION: RowsByTable<Tables> = {
   ...ROWS_OF_WEBHOOKS,
   ...ROWS_OF_REQUESTS,
   ...ROWS_OF_ERASURES,
+  ...ROWS_OF_CLOCKS,
 };
 
 /**

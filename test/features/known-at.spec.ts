@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { listParked } from '../../projections/engine/parked.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
@@ -272,6 +273,27 @@ describe('What was stored by an instant', () => {
       );
     expect(await answers()).toEqual([1, 1, 1, 4, 5]);
     await expectSameAfterRebuild(answers);
+  });
+
+  it('has the time at which an event was first read, if the clock of the log was ahead', async () => {
+    const at = async (ms: number): Promise<string> => new Date((await databaseTime(app.pool)) + ms).toISOString();
+    await sendAt(['2026-03-01T00:00:00.000Z', threat('a')]);
+    await project();
+    await sendAt([await at(3_600_000), threat('ahead')]);
+    await project();
+    const between = await at(0);
+    await setTimeout(5);
+    for (const id of ['b', 'c']) {
+      await sendAt([await at(-1), threat(id)]);
+      await project();
+    }
+    const answers = async () => [await newThreatsAt(between), await newThreatsAt(await at(-1))];
+    expect(await answers()).toEqual([2, 4]);
+    const dates = await app.pool.query('select max(stored_at) as stored from read.listed_records');
+    expect(Number(dates.rows[0].stored)).toBeLessThanOrEqual(await databaseTime(app.pool));
+    await expectSameAfterRebuild(answers);
+    // The times are kept outside of the read models, so that a rebuild from nothing knows them.
+    expect((await app.pool.query('select position from service.bounded_times')).rows).toHaveLength(1);
   });
 
   it('names the latest time up to the position of a token, if the clock was set back', async () => {

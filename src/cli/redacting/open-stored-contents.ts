@@ -17,6 +17,8 @@ import {
   type StoredContents,
   type Content,
   hashOfStored,
+  type ContentPlace,
+  type OnSearched,
   recordOfAsset,
   type RedactedRecord,
   type StoredContent,
@@ -39,20 +41,20 @@ export class ContentsInPostgres implements StoredContents {
     private readonly positionsPerRound: number = POSITIONS_PER_ROUND,
   ) {}
 
-  about(...[hashes, end, onSearched]: Parameters<StoredContents['about']>) {
+  about(hashes: readonly string[], end: number, onSearched: OnSearched) {
     const keyVersion = String(KEY_VERSION);
     const find = (connection: PoolClient, from: number, to: number) =>
       FIND_ABOUT.run(connection, { hashes: [...hashes], from, to, keyVersion });
     return this.rounds(end, find, onSearched);
   }
 
-  outdated(...[version, end, onSearched]: Parameters<StoredContents['outdated']>) {
+  outdated(version: number, end: number, onSearched: OnSearched) {
     const find = (connection: PoolClient, from: number, to: number) =>
       FIND_EXPIRED.run(connection, { from, to, version });
     return this.rounds(end, find, onSearched);
   }
 
-  async rewrite(...[events, onRewritten]: Parameters<StoredContents['rewrite']>): Promise<void> {
+  async rewrite(events: readonly ContentPlace[], onRewritten: (events: number) => void): Promise<void> {
     for (let from = 0; from < events.length; from += BATCH) {
       const positions = events.slice(from, from + BATCH).map(({ position }) => position);
       const startedAt = performance.now();
@@ -123,7 +125,7 @@ export class ContentsInStore implements StoredContents {
     this.nodes = redactor.nodes;
   }
 
-  about(...[hashes, end, onSearched]: Parameters<StoredContents['about']>) {
+  about(hashes: readonly string[], end: number, onSearched: OnSearched) {
     return this.rounds(
       end,
       async (events) => {
@@ -146,7 +148,7 @@ export class ContentsInStore implements StoredContents {
     );
   }
 
-  outdated(...[version, end, onSearched]: Parameters<StoredContents['outdated']>) {
+  outdated(version: number, end: number, onSearched: OnSearched) {
     return this.rounds(
       end,
       async (events) => {
@@ -168,7 +170,7 @@ export class ContentsInStore implements StoredContents {
     );
   }
 
-  async rewrite(...[events, onRewritten]: Parameters<StoredContents['rewrite']>): Promise<void> {
+  async rewrite(events: readonly ContentPlace[], onRewritten: (events: number) => void): Promise<void> {
     const idsByStream = new Map<string, Set<string>>();
     for (const { stream, eventId } of events)
       idsByStream.set(stream, (idsByStream.get(stream) ?? new Set()).add(eventId));

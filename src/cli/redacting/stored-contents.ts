@@ -63,8 +63,11 @@ export interface OutdatedContent extends StoredContent {
   readonly isDeletedEntry: boolean;
 }
 
+/** Where an event with a content is in the log. */
+export type ContentPlace = Pick<StoredContent, 'position' | 'eventId' | 'stream'>;
+
 /** Called with the position up to which the log has been searched. */
-type OnSearched = (position: number) => void;
+export type OnSearched = (position: number) => void;
 
 /** The contents in the log that have not been redacted. Each round of a search is small enough for the memory. */
 export interface StoredContents {
@@ -88,10 +91,7 @@ export interface StoredContents {
    * Redacts the contents of events.
    * @param onRewritten receives the number of rewritten events
    */
-  rewrite(
-    events: readonly Pick<StoredContent, 'position' | 'eventId' | 'stream'>[],
-    onRewritten: (events: number) => void,
-  ): Promise<void>;
+  rewrite(events: readonly ContentPlace[], onRewritten: (events: number) => void): Promise<void>;
 }
 
 export type RedactedRecord = Omit<ContentRedacted['data'], 'redactedAt'>;

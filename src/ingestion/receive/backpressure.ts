@@ -1,76 +1,19 @@
 import { Injectable, Optional } from '@nestjs/common';
-import { maxFactsOf } from '../../events/facts.js';
 import { TooManyRequests } from '../../errors.js';
 import { type Clock, monotonic, finishesWithin } from '../../flow/time.js';
 import { singleFlight } from '../../flow/shared-work.js';
 import { BEGINNING } from '../../event-log/event-log.js';
 import { Checkpoints } from '../../read-models/checkpoints.js';
 import { limit } from '../../limits.js';
-
-/** Numbers of facts by organization; '' stands for the entries of the status history, which have no organization. */
-export type Facts = ReadonlyMap<string, number>;
-
-interface FactSource {
-  readonly event: { readonly id: string; readonly type: string; readonly data: object };
-}
-export type CountFacts = (entry: FactSource) => number;
-const factBoundOf: CountFacts = ({ event }) => maxFactsOf(event);
-
-/** Returns an upper bound of the number of facts of these events, by organization. */
-export const tally = (entries: readonly FactSource[], countFacts: CountFacts = factBoundOf): Map<string, number> => {
-  const facts = new Map<string, number>();
-  for (const entry of entries) {
-    const { organization = '' } = entry.event.data as { organization?: string };
-    facts.set(organization, (facts.get(organization) ?? 0) + countFacts(entry));
-  }
-  return facts;
-};
-
-/** The projector counts so many facts in a fifth of a second if the whole service and its senders share two cores. */
-const BACKLOG = limit('facts that wait to be counted', 1_500, 'facts', 'process', '429');
-const ALWAYS_ADMITTED = limit('facts that are always admitted', 500, 'facts', 'organization', 'as for the process');
-/** Facts per append: while the facts of one append are counted, those of the next are stored. */
-const MAX_FACTS_PER_APPEND = BACKLOG / 2;
-
-/** Counts facts by organization and in total. */
-class FactCounts {
-  private readonly counts = new Map<string, number>();
-  private sum = 0;
-
-  add(facts: Facts): void {
-    for (const [organization, n] of facts) {
-      this.counts.set(organization, (this.counts.get(organization) ?? 0) + n);
-      this.sum += n;
-    }
-  }
-
-  remove(facts: Facts): void {
-    for (const [organization, n] of facts) {
-      const left = (this.counts.get(organization) ?? 0) - n;
-      if (left > 0) this.counts.set(organization, left);
-      else this.counts.delete(organization);
-      this.sum -= n;
-    }
-  }
-
-  /** Whether adding these facts would exceed the backlog limit. */
-  isFullFor(facts: Facts): boolean {
-    let wanted = 0;
-    for (const n of facts.values()) wanted += n;
-    return this.sum > 0 && this.sum + wanted > BACKLOG;
-  }
-
-  /** Whether most of these facts belong to organizations that already have at least their fair share of the backlog. */
-  areMostlyFromHeavy(facts: Facts): boolean {
-    const fairShare = Math.max(ALWAYS_ADMITTED, this.sum / this.counts.size);
-    let [wanted, heavy] = [0, 0];
-    for (const [organization, n] of facts) {
-      wanted += n;
-      if ((this.counts.get(organization) ?? 0) >= fairShare) heavy += n;
-    }
-    return heavy > wanted / 2;
-  }
-}
+import {
+  BacklogLimit,
+  type CountFacts,
+  countBound,
+  FactCounts,
+  type Facts,
+  type FactSource,
+  sumOf,
+} from './backlog.js';
 
 const POLL_INTERVAL_MS = 20;
 /** The timeout for reading the checkpoint. If the database does not respond, the append will fail. */
@@ -78,6 +21,10 @@ const CHECKPOINT_TIMEOUT_MS = 300;
 /** Maximum number of requests held at the same time. The bytes of their bodies are limited by `BODIES`. */
 const MAX_HELD = limit('requests held while facts are counted', 256, 'requests', 'process', '429');
 const MAX_HELD_OF_ORGANIZATION = limit('requests held while facts are counted', 64, 'requests', 'organization', '429');
+/** More facts than the projector counts in this time would be held in vain: their time is used up before. */
+const HELD_BACKLOG_MS = limit('time until facts of held requests are counted', 1_500, 'ms', 'organization', '429');
+/** Time between two readings of the checkpoint beyond which the second says nothing about the projector's rate. */
+const MAX_OBSERVED_MS = 1_000;
 /** The lane of the metrics in `projections/registry.ts`. */
 const LANE = 'counts';
 /**
@@ -96,12 +43,16 @@ const MAX_UNCOUNTED = 20_000;
 /** Why a request is held: stored facts must be counted first, or other requests must be stored first. */
 type HoldReason = keyof typeof MESSAGES;
 
+const fullFor = (reason: HoldReason): TooManyRequests => new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[reason]);
+
 /** How much longer a request may be held, over all its appends, in ms. */
 export interface HoldBudget {
   /** The time for the reason `counting`. A slow log does not use up this time, as long as the projector keeps up. */
   counting: number;
   /** The time for all reasons together, because a held body takes memory. */
   total: number;
+  /** Such a request is held rather than rejected, because its retry would report duplicates. */
+  isStoredInPart?: boolean;
 }
 const HELD_WHILE_COUNTING_MS = limit('request held until facts are counted', 2_000, 'ms', 'request', '429');
 const HELD_MS = limit('request held until facts are stored and counted', 10_000, 'ms', 'request', '429');
@@ -148,6 +99,7 @@ export class IngestBackpressure {
   private held: HeldRequest[] = [];
   private isPolling = false;
   private checkedAt = Number.NEGATIVE_INFINITY;
+  private readonly backlog = new BacklogLimit();
   private readonly readCountedOnce = singleFlight(() => this.readCounted());
   /** The checkpoint of the metrics as last read, and when it last moved; undefined until it is read. */
   private counted: { readonly position: bigint; readonly movedAt: number } | undefined;
@@ -158,9 +110,11 @@ export class IngestBackpressure {
   ) {}
 
   /** Returns the first entries: as many as fit into one append, but at least one. */
-  portion<Entry extends FactSource>(entries: readonly Entry[], countFacts: CountFacts = factBoundOf): readonly Entry[] {
+  portion<Entry extends FactSource>(entries: readonly Entry[], countFacts: CountFacts = countBound): readonly Entry[] {
+    // While the facts of one append are counted, those of the next are stored.
+    const max = this.backlog.max / 2;
     let facts = 0;
-    const end = entries.findIndex((entry, index) => (facts += countFacts(entry)) > MAX_FACTS_PER_APPEND && index > 0);
+    const end = entries.findIndex((entry, index) => (facts += countFacts(entry)) > max && index > 0);
     return end === -1 ? entries : entries.slice(0, end);
   }
 
@@ -171,14 +125,38 @@ export class IngestBackpressure {
    */
   admit(facts: Facts, budget = newHoldBudget()): Promise<void> {
     // A request of an organization with a large backlog does not overtake the requests that are held.
-    const mayOvertake = this.held.length === 0 || !this.admitted.areMostlyFromHeavy(facts);
+    const mayOvertake = this.held.length === 0 || !this.admitted.areMostlyFromHeavy(facts, this.backlog.max);
     if (mayOvertake && this.take(facts) === undefined) return Promise.resolve();
+    const organization = organizationOf(facts);
+    if (budget.isStoredInPart !== true && !this.hasRoomFor(organization, sumOf(facts)))
+      return Promise.reject(fullFor('counting'));
     return new Promise((resolve, reject) => {
       const chargedUntil = this.clock.now();
-      const organization = organizationOf(facts);
       this.held.push({ facts, organization, budget, reason: undefined, chargedUntil, resolve, reject });
       if (!this.isPolling) void this.poll();
     });
+  }
+
+  /**
+   * Refuses a request as early as possible, if it would be refused in the end.
+   * @param facts those of its first events
+   * @throws TooManyRequests
+   */
+  requireRoom(facts: Facts): void {
+    if (this.held.length === 0 || !this.admitted.areMostlyFromHeavy(facts, this.backlog.max)) return;
+    if (!this.hasRoomFor(organizationOf(facts), sumOf(facts))) throw fullFor('counting');
+  }
+
+  /** Whether one more request of the organization may be held. Its first request may have any number of facts. */
+  private hasRoomFor(organization: string, facts: number): boolean {
+    let [requests, sum] = [0, facts];
+    for (const one of this.held) {
+      if (one.organization !== organization) continue;
+      requests += 1;
+      sum += sumOf(one.facts);
+    }
+    if (this.held.length >= MAX_HELD || requests >= MAX_HELD_OF_ORGANIZATION) return false;
+    return requests === 0 || sum <= this.backlog.factsIn(HELD_BACKLOG_MS);
   }
 
   /**
@@ -202,7 +180,9 @@ export class IngestBackpressure {
    * @returns why the facts were not admitted; undefined if they were
    */
   private take(facts: Facts): HoldReason | undefined {
-    const isHeldBy = (counts: FactCounts): boolean => counts.isFullFor(facts) && counts.areMostlyFromHeavy(facts);
+    const { max } = this.backlog;
+    const isHeldBy = (counts: FactCounts): boolean =>
+      counts.isFullFor(facts, max) && counts.areMostlyFromHeavy(facts, max);
     if (isHeldBy(this.admitted)) return isHeldBy(this.uncounted) ? 'counting' : 'storing';
     this.admitted.add(facts);
     return undefined;
@@ -222,25 +202,19 @@ export class IngestBackpressure {
 
   private checkHeld(): void {
     const now = this.clock.now();
-    const heldOf = new Map<string, number>();
-    const kept: HeldRequest[] = [];
-    for (const request of this.held) {
-      const { facts, organization, budget, reason: before, chargedUntil } = request;
+    this.held = this.held.filter((request) => {
+      const { facts, budget, reason: before, chargedUntil } = request;
       if (before !== undefined) budget.total -= now - chargedUntil;
       if (before === 'counting') budget.counting -= now - chargedUntil;
       const reason = this.take(facts);
-      const ofOrganization = heldOf.get(organization) ?? 0;
-      const isOneTooMany = kept.length >= MAX_HELD || ofOrganization >= MAX_HELD_OF_ORGANIZATION;
       if (reason === undefined) request.resolve();
-      else if (isOneTooMany || budget.total <= 0 || (reason === 'counting' && budget.counting <= 0))
-        request.reject(new TooManyRequests(RETRY_AFTER_SECONDS, MESSAGES[reason]));
+      else if (budget.total <= 0 || (reason === 'counting' && budget.counting <= 0)) request.reject(fullFor(reason));
       else {
         [request.reason, request.chargedUntil] = [reason, now];
-        heldOf.set(organization, ofOrganization + 1);
-        kept.push(request);
+        return true;
       }
-    }
-    this.held = kept;
+      return false;
+    });
   }
 
   private async refresh(): Promise<void> {
@@ -255,6 +229,7 @@ export class IngestBackpressure {
       () => undefined,
     );
     const now = this.clock.now();
+    const sinceChecked = now - this.checkedAt;
     this.checkedAt = now;
     const before = this.counted;
     const position = row === undefined ? (before?.position ?? BEGINNING) : BigInt(row.position);
@@ -268,7 +243,10 @@ export class IngestBackpressure {
       now - stoppedSince > PROJECTOR_STOPPED_MS && !(await this.checkpoints.isProjecting(LANE).catch(() => false));
     const [counted, uncounted] = partition(this.appends, (one) => isStopped || one.position <= position);
     this.appends = uncounted;
+    const waiting = this.uncounted.total;
     this.forget(counted);
+    if (!isStopped && row !== undefined && sinceChecked <= MAX_OBSERVED_MS)
+      this.backlog.observe(waiting, waiting - this.uncounted.total, sinceChecked);
   }
 
   private forget(counted: readonly UncountedAppend[]): void {

@@ -199,11 +199,18 @@ const withoutErasedNames = (event: CloudEvent, erased: ErasedOrganizations): Clo
   return isNamed ? { ...event, id: undefined, source: '', data: undefined } : event;
 };
 
-/** Decides which events of a request to store, and which to reject and why. Yields after each event. */
+/** So many events show whose a request is, at a small part of the cost of the largest request. */
+const FIRST_EVENTS = 32;
+
+/**
+ * Decides which events of a request to store, and which to reject and why. Yields after each event.
+ * @param onFirst called with the first 32 events to store, before the others are read; an error ends the work
+ */
 export function* decide(
   { events, latest, organization, origin }: SentEvents,
   guardedHosts: GuardedHosts,
   erased: ErasedOrganizations,
+  onFirst: (entries: readonly Entry[]) => void = () => {},
 ): Work<Decision> {
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
@@ -279,6 +286,7 @@ export function* decide(
       isGuarded: guard !== undefined,
       isQueryDropped,
     });
+    if (entries.length === FIRST_EVENTS) onFirst(entries);
   }
   return { entries, repeated, rejected, warnings, groups: groups.all() };
 }

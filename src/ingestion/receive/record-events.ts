@@ -4,7 +4,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { LRUCache } from 'lru-cache';
 import { type RejectionGroup, RejectionLog } from '../outcomes/rejection-log.js';
 import { GuardedHosts } from '../../verdicts.js';
-import { OrganizationIsErased, type Rejection, Unavailable } from '../../errors.js';
+import { OrganizationIsErased, type Rejection, TooManyRequests, Unavailable } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
@@ -13,7 +13,8 @@ import { throttle } from '../../flow/background.js';
 import { TimeSlices } from '../../flow/turns.js';
 import type { Origin } from '../../http/access/caller.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
-import { IngestBackpressure, newHoldBudget, tally, type CountFacts } from './backpressure.js';
+import { type CountFacts, tally } from './backlog.js';
+import { IngestBackpressure, newHoldBudget } from './backpressure.js';
 import { UsageLog } from '../outcomes/usage-log.js';
 import type { LazyEvents } from './content-mode.js';
 import { decide, type Entry, requireAccepted, type SentEvents } from './decide-events.js';
@@ -131,6 +132,8 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
    */
   private readonly partlyStored = new LRUCache<string, true>({ max: MAX_PARTLY_STORED });
 
+  private readonly countFacts: CountFacts = ({ event }) => (this.partlyStored.has(event.id) ? 0 : maxFactsOf(event));
+
   constructor(
     private readonly log: EventLog,
     private readonly backpressure: IngestBackpressure,
@@ -154,7 +157,13 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     // The retry of a stored request costs nothing, so it is recognised even if the quota is used up.
     let refusal =
       organization === undefined ? undefined : await this.quota.chargeWithinLimit(organization, { events: 0, bytes });
-    const decision = await this.slices.run(owner, decide(command, this.guardedHosts, this.erased));
+    const requireRoom = (first: readonly Entry[]): void => this.backpressure.requireRoom(tally(first, this.countFacts));
+    const work = decide(command, this.guardedHosts, this.erased, requireRoom);
+    const decision = await this.slices.run(owner, work).catch((error: unknown) => {
+      const isCharged = organization !== undefined && refusal === undefined && error instanceof TooManyRequests;
+      if (isCharged) this.quota.refund(organization, { events: 0, bytes });
+      throw error;
+    });
     const { entries, repeated, rejected, warnings, groups } = decision;
     this.metrics.addRequest(bytes, entries.length + repeated.length + rejected.length, groups);
     this.rejections.add(owner, origin.keyId ?? '', groups);
@@ -224,7 +233,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     appended: AppendedEvent[],
   ): Promise<void> {
     const budget = newHoldBudget();
-    const countFacts: CountFacts = ({ event }) => (this.partlyStored.has(event.id) ? 0 : maxFactsOf(event));
+    const { countFacts } = this;
     while (appended.length < entries.length) {
       const portion = this.backpressure.portion(
         appended.length === 0 ? entries : entries.slice(appended.length),
@@ -241,7 +250,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         const outcomes = await this.log.appendAll(portion);
         appended.push(...outcomes);
         this.backpressure.stored(facts, lastOf(outcomes)!);
-        // A request that is stored in part is held rather than rejected, because its retry would report duplicates.
+        budget.isStoredInPart = true;
         budget.counting = budget.total;
       } catch (error) {
         this.backpressure.release(facts);

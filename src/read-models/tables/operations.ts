@@ -91,3 +91,18 @@ export interface ErasureTables {
 }
 
 export const ROWS_OF_ERASURES: RowsByTable<ErasureTables> = { 'service.erased_names': [], 'service.erasures': [] };
+
+/** What the clocks of the log and of the database said about an event. */
+export interface ClockTables {
+  /**
+   * The events that the log stored with a time ahead of the database's clock. The read models and every rebuild use
+   * `seen_at` instead, so the rows outlive the read models.
+   */
+  'service.bounded_times': {
+    position: number;
+    /** When a projector first read the event, in ms by the database's clock. */
+    seen_at: number;
+  };
+}
+
+export const ROWS_OF_CLOCKS: RowsByTable<ClockTables> = { 'service.bounded_times': [] };

@@ -73,10 +73,11 @@ const handlerOf = (
   pool = database.pool,
   quota = untilTheEnd(new DailyQuota(pool, readConfig({}), new Registry())),
   clock: Clock = monotonic,
+  backpressure = new IngestBackpressure(new Checkpoints(pool as WatchPool), clock),
 ) =>
   new RecordEventsHandler(
     log,
-    new IngestBackpressure(new Checkpoints(pool as WatchPool), clock),
+    backpressure,
     quota,
     new TimeSlices(),
     new IngestMetrics(new Registry()),
@@ -543,9 +544,10 @@ const whileCounting = async (
   }
 };
 
-const reports = (count: number) =>
+const reports = (count: number, organization = 'acme') =>
   Array.from({ length: count }, (_, n) =>
     cloudEvent(`report-${n}`, 'ReportFiled', {
+      organization,
       reportId: `report-${n}`,
       brands: Array.from({ length: 50 }, (_, brand) => `b-${brand}`),
     }),
@@ -576,6 +578,38 @@ it('a request that was partly stored and then rejected gets further with each re
       expect(await readIngestUsage(pool, dayOf(Date.now()))).toEqual([{ organization: 'acme', events: 300, bytes: 7 }]);
     },
   );
+});
+
+it('a request that would be refused in the end is refused after its first events, without charge', async () => {
+  const current = async () => new Map([['metrics', { projection: 'metrics', position: 0, asOf: 0 }]]);
+  const checkpoints = { current, isProjecting: async () => true } as unknown as Checkpoints;
+  const clock = new TestClock();
+  const backpressure = new IngestBackpressure(checkpoints, clock);
+  const facts = new Map([['flooding', 2_000]]);
+  await backpressure.admit(facts);
+  const held = backpressure.admit(new Map([['flooding', 20_000]]));
+  const used = new DailyQuota(database.pool, readConfig({ INGEST_BYTES_PER_DAY: '1000' }), new Registry());
+  const handler = handlerOf(log, database.pool, used, clock, backpressure);
+  let read = 0;
+  function* counted(count: number, organization: string) {
+    for (const event of reports(count, organization)) {
+      read += 1;
+      yield event;
+    }
+  }
+  await expect(handler.execute(new RecordEvents(counted(300, 'flooding'), LATEST, 'flooding', 600))).rejects.toThrow(
+    TooManyRequests,
+  );
+  expect(read).toBe(32);
+  await used.beforeApplicationShutdown();
+  const [usage] = await readIngestUsage(database.pool, dayOf(Date.now()), 'flooding');
+  expect(usage?.bytes ?? 0).toBe(0);
+  // A request of another organization is read whole.
+  const { result } = await handler.execute(new RecordEvents(counted(3, 'other'), LATEST, 'other', 600));
+  expect(result.accepted).toBe(3);
+  backpressure.release(facts);
+  await clock.advance(20);
+  await held;
 });
 
 it('a slow log does not cause a 429', async () => {

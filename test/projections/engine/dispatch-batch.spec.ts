@@ -7,6 +7,7 @@ import type { UpstreamEvent } from '../../../src/events/event.js';
 import { EXAMPLES, recordedInOrder, sent } from '../../support/upstream.js';
 
 const none = async (): Promise<undefined> => undefined;
+const timeOf = ({ recordedAt }: { recordedAt: number }): number => recordedAt;
 const EVENTS = 48;
 const COST_MS = 3;
 
@@ -42,7 +43,7 @@ it('Other work runs after each event that is costly to decode, so that the trans
   const events = eventsOf('ThreatStatusChanged').map((event) => costly(event, 'data'));
   const checkpoints = projections.map(({ name }) => ({ projection: name, position: -1n }));
   const turns = await turnsDuring(
-    dispatchBatch(projections, checkpoints, { events, position: BigInt(EVENTS) }, new Decisions(), none),
+    dispatchBatch(projections, checkpoints, { events, position: BigInt(EVENTS), timeOf }, new Decisions(), none),
   );
   expect(turns).toBeGreaterThanOrEqual(EVENTS - 2);
 });
@@ -66,7 +67,7 @@ it('An invalid copy is parked with the place of the original, and copies alone d
   const places = projections.map(({ name }) => ({ projection: name, position: -1n }));
   const dispatched = async (data: unknown) => {
     const events = [{ ...event!, data, position: 40n, copyOf: original }];
-    const parts = await dispatchBatch(projections, places, { events, position: 40n }, new Decisions(), none);
+    const parts = await dispatchBatch(projections, places, { events, position: 40n, timeOf }, new Decisions(), none);
     return parts.find(({ projection }) => projection.name === 'records')!;
   };
   expect((await dispatched({})).unreadable).toMatchObject([original]);

@@ -41,7 +41,7 @@ const ROUTES: readonly (readonly [file: RegExp, routes: string])[] = [
   [/records\/export/, '`….csv` of records'],
   [/asset-check\/check-assets/, '`…/disputes…`'],
   [/asset-check\//, '`/v2/asset/check…`'],
-  [/backpressure/, '`POST /v2/events`'],
+  [/backlog|backpressure/, '`POST /v2/events`'],
   [
     /quotas|event-log\/(?:postgres|eventstoredb)/,
     '`POST /v2/events`; changes of groups, members, webhooks and disputes',
