@@ -53,7 +53,7 @@ const SECTIONS: Readonly<Record<string, RegExp>> = {
   Webhooks: /^src\/(?:webhooks|events\/types\/organizations)\b/,
 };
 
-const amount = ({ value, unit }: Limit): string => {
+export const amount = ({ value, unit }: Limit): string => {
   const number = Number(typeof value === 'number' ? value : defaultOf(value));
   const text =
     unit === 'ms'
@@ -64,22 +64,21 @@ const amount = ({ value, unit }: Limit): string => {
   return typeof value === 'number' ? text : `${text} (\`${value}\`)`;
 };
 
-const upperCased = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+export const upperCased = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
  * Returns a table of limits as Markdown.
  * @param routesOf the routes that meet the limit, for a further column
  */
-export const tableOf = (limits: readonly Limit[], routesOf?: (limit: Limit) => string): string => {
+const tableOf = (limits: readonly Limit[]): string => {
   const row = (limit: Limit): string[] => [
     upperCased(limit.name),
     amount(limit),
     limit.scope,
     limit.beyond,
-    ...(routesOf === undefined ? [] : [routesOf(limit)]),
     `\`${fileOf(limit)}\``,
   ];
-  const heads = ['applies to', 'limit', 'per', 'beyond the limit', ...(routesOf ? ['routes'] : []), 'defined in'];
+  const heads = ['applies to', 'limit', 'per', 'beyond the limit', 'defined in'];
   return [heads, heads.map(() => '---'), ...limits.map(row)].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 };
 

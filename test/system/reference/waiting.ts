@@ -1,7 +1,7 @@
 import { ByteBudget } from '../../../src/flow/budgets.js';
 import { ConcurrencyLimit } from '../../../src/flow/concurrency-limit.js';
 import { type Limit, LIMITS } from '../../../src/limits.js';
-import { fileOf, SOURCES, tableOf } from './limits.js';
+import { amount, fileOf, SOURCES, upperCased } from './limits.js';
 
 /** What a request does not share with others. */
 const OWN = new Set<string>(['request', 'event', 'value', 'list', 'webhook']);
@@ -119,6 +119,24 @@ const sharedAnswers = (): Promise<string[]> => {
   ]);
 };
 
+const grouped = (limits: readonly Limit[], keyOf: (limit: Limit) => string): Map<string, Limit[]> => {
+  const groups = new Map<string, Limit[]>();
+  for (const limit of limits) groups.set(keyOf(limit), [...(groups.get(keyOf(limit)) ?? []), limit]);
+  return groups;
+};
+
+/** Returns a list for each set of routes, with a line for each thing that is limited. */
+const byRoutes = (limits: readonly Limit[]): string =>
+  [...grouped(limits, routesOf)]
+    .map(([routes, own]) => {
+      const lines = [...grouped(own, ({ name }) => name)].map(
+        ([name, of]) =>
+          `- ${upperCased(name)}: ${of.map((one) => `${amount(one)} per ${one.scope} (${one.beyond})`).join(', ')}`,
+      );
+      return `### ${upperCased(routes)}\n\n${lines.join('\n')}`;
+    })
+    .join('\n\n');
+
 /** Returns the page as Markdown, printed from the declared limits for which requests compete. */
 export const waitingPage = async (): Promise<string> => {
   const places = LIMITS.filter(isPlace);
@@ -126,20 +144,14 @@ export const waitingPage = async (): Promise<string> => {
     if (!SOURCES.get(file)?.includes(message)) throw new Error(`${file} has no message "${message}"`);
   return `# Where a request can wait
 
-\`npm run record\` prints this page from the limits that the modules declare (\`src/limits.ts\`). [Limits](../reference/limits.md) lists all of them; this page lists those for which requests compete: where a request can wait or be refused because of other requests. An address is an IPv4 address or an IPv6 /64 network. A key without an organization counts as an organization.
+\`npm run record\` prints this page from the limits that the modules declare (\`src/limits.ts\`). [Limits](../reference/limits.md) lists all of them; this page lists, by routes, those for which requests compete: where a request can wait or be refused because of other requests. An address is an IPv4 address or an IPv6 /64 network. A key without an organization counts as an organization.
 
 \`http_request_duration_seconds\` counts every response by route and status. A connection that is reset, and a 408 of a request without a route, appear only in the access log or in \`http_connections_refused_total\`, \`http_connections_pipelined_total\` and \`http_connections_stalled_total\`. \`database_pool_connections\`, \`asset_check_lookups_total\`, \`ingest_quota_refusals_total\` and \`log_append_duration_seconds\` count further places. All metrics begin with \`threat_protection_\`.
 
 A request also waits, without a number: for the API keys, if they have not been read since the start; for own statuses that have not reached the \`Consistency-Token\`, which are read once more; and at \`GET …/feed\` for its \`timeout\`. Lists, feed and CSV of records are refused until their tables include all earlier events.
 
 ${['Before the handler', 'In the handler', 'After the handler']
-  .map(
-    (stage) =>
-      `## ${stage}\n\n${tableOf(
-        places.filter((limit) => stageOf(limit) === stage),
-        routesOf,
-      )}`,
-  )
+  .map((stage) => `## ${stage}\n\n${byRoutes(places.filter((limit) => stageOf(limit) === stage))}`)
   .join('\n\n')}
 
 ## Answers
