@@ -25,6 +25,7 @@ const TABLE_OWNERS: Readonly<Record<string, string>> = {
   dispute_contacts: 'disputes',
   erased_names: 'read-models',
   erasures: 'read-models',
+  bounded_times: 'projections',
 };
 /** The files that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = /^src\/(?:api\/serve\.ts|ops\/worker\.ts|cli[/.])/;
@@ -136,7 +137,7 @@ const faultsOf = (path: string, source: string): string[] => {
     faults.push(`writes read.${readModelTable}, which only projections write`);
   if (!path.startsWith(`${MIGRATIONS}/`))
     for (const [, table] of code.matchAll(WRITES_SERVICE))
-      if (TABLE_OWNERS[table!] !== module)
+      if (TABLE_OWNERS[table!] !== (module ?? path.split('/')[0]))
         faults.push(`writes service.${table}, which ${TABLE_OWNERS[table!] ?? 'no module'} owns`);
   if (/@QueryHandler\b/.test(code) && /\.append(?:All)?\(/.test(code)) faults.push('appends to the log in a query');
   const file = posix.basename(path);

@@ -26,8 +26,9 @@ export const sumOf = (facts: Facts): number => {
   return sum;
 };
 
-/** An organization with less than this part of the backlog is always admitted. */
-const ALWAYS_ADMITTED = 3;
+const ALWAYS_ADMITTED = limit('facts that are always admitted', 500, 'facts', 'organization', 'as for the process');
+/** Of a slow projector's backlog, an organization always gets this part. */
+const ALWAYS_ADMITTED_PART = 1 / 3;
 
 /** Counts facts by organization and in total. */
 export class FactCounts {
@@ -61,7 +62,7 @@ export class FactCounts {
 
   /** Whether most of these facts belong to organizations that already have at least their fair share of the backlog. */
   areMostlyFromHeavy(facts: Facts, max: number): boolean {
-    const fairShare = Math.max(max / ALWAYS_ADMITTED, this.sum / this.counts.size);
+    const fairShare = Math.max(Math.min(ALWAYS_ADMITTED, max * ALWAYS_ADMITTED_PART), this.sum / this.counts.size);
     let [wanted, heavy] = [0, 0];
     for (const [organization, n] of facts) {
       wanted += n;

@@ -54,6 +54,8 @@ export interface HoldBudget {
   /** Such a request is held rather than rejected, because its retry would report duplicates. */
   isStoredInPart?: boolean;
 }
+/** A request that is stored in part goes on after this time at the latest. */
+const HELD_IN_PART_MS = limit('request held after a part of it was stored', 1_000, 'ms', 'request', 'goes on');
 const HELD_WHILE_COUNTING_MS = limit('request held until facts are counted', 2_000, 'ms', 'request', '429');
 const HELD_MS = limit('request held until facts are stored and counted', 10_000, 'ms', 'request', '429');
 export const newHoldBudget = (): HoldBudget => ({ counting: HELD_WHILE_COUNTING_MS, total: HELD_MS });
@@ -61,12 +63,15 @@ export const newHoldBudget = (): HoldBudget => ({ counting: HELD_WHILE_COUNTING_
 /** A request that waits until its facts may be stored. */
 interface HeldRequest {
   readonly facts: Facts;
+  /** The facts of the request that are not stored yet. */
+  readonly rest: number;
   /** The organization with most of the facts. */
   readonly organization: string;
   readonly budget: HoldBudget;
   /** Why the request is held; undefined until it is checked for the first time. */
   reason: HoldReason | undefined;
-  /** Until when its time is charged, by the injected clock, in ms. */
+  /** Since when it is held, and until when its time is charged, by the injected clock, in ms. */
+  readonly since: number;
   chargedUntil: number;
   readonly resolve: () => void;
   readonly reject: (error: TooManyRequests) => void;
@@ -121,18 +126,32 @@ export class IngestBackpressure {
   /**
    * Resolves when these facts may be stored. The facts then count as admitted until they are counted or released.
    * @param budget reduced by the time for which the request was held
+   * @param rest the facts that the request has in all, if it is stored in several appends
    * @throws TooManyRequests if the budget is used up or too many requests are held
    */
-  admit(facts: Facts, budget = newHoldBudget()): Promise<void> {
+  admit(facts: Facts, budget = newHoldBudget(), rest = sumOf(facts)): Promise<void> {
+    // Requests that are stored in part go first, so that few of them are, and these are soon stored whole.
+    const before = this.held.filter((one) => one.budget.isStoredInPart || !budget.isStoredInPart);
     // A request of an organization with a large backlog does not overtake the requests that are held.
-    const mayOvertake = this.held.length === 0 || !this.admitted.areMostlyFromHeavy(facts, this.backlog.max);
+    const mayOvertake = before.length === 0 || !this.admitted.areMostlyFromHeavy(facts, this.backlog.max);
     if (mayOvertake && this.take(facts) === undefined) return Promise.resolve();
     const organization = organizationOf(facts);
-    if (budget.isStoredInPart !== true && !this.hasRoomFor(organization, sumOf(facts)))
+    if (budget.isStoredInPart !== true && !this.hasRoomFor(organization, rest))
       return Promise.reject(fullFor('counting'));
     return new Promise((resolve, reject) => {
-      const chargedUntil = this.clock.now();
-      this.held.push({ facts, organization, budget, reason: undefined, chargedUntil, resolve, reject });
+      const since = this.clock.now();
+      const request = {
+        facts,
+        rest,
+        organization,
+        budget,
+        reason: undefined,
+        since,
+        chargedUntil: since,
+        resolve,
+        reject,
+      };
+      this.held.splice(before.length, 0, request);
       if (!this.isPolling) void this.poll();
     });
   }
@@ -149,14 +168,11 @@ export class IngestBackpressure {
 
   /** Whether one more request of the organization may be held. Its first request may have any number of facts. */
   private hasRoomFor(organization: string, facts: number): boolean {
-    let [requests, sum] = [0, facts];
-    for (const one of this.held) {
-      if (one.organization !== organization) continue;
-      requests += 1;
-      sum += sumOf(one.facts);
-    }
-    if (this.held.length >= MAX_HELD || requests >= MAX_HELD_OF_ORGANIZATION) return false;
-    return requests === 0 || sum <= this.backlog.factsIn(HELD_BACKLOG_MS);
+    const own = this.held.filter((one) => one.organization === organization);
+    if (this.held.length >= MAX_HELD || own.length >= MAX_HELD_OF_ORGANIZATION) return false;
+    return (
+      own.length === 0 || own.reduce((sum, { rest }) => sum + rest, facts) <= this.backlog.factsIn(HELD_BACKLOG_MS)
+    );
   }
 
   /**
@@ -177,13 +193,14 @@ export class IngestBackpressure {
   /**
    * Admits these facts if they fit. The check and the entry are in one turn of the event loop, so that requests that
    * wait for the same read of the checkpoint are not admitted together.
+   * @param goesOn the facts are admitted even if they do not fit
    * @returns why the facts were not admitted; undefined if they were
    */
-  private take(facts: Facts): HoldReason | undefined {
+  private take(facts: Facts, goesOn = false): HoldReason | undefined {
     const { max } = this.backlog;
     const isHeldBy = (counts: FactCounts): boolean =>
       counts.isFullFor(facts, max) && counts.areMostlyFromHeavy(facts, max);
-    if (isHeldBy(this.admitted)) return isHeldBy(this.uncounted) ? 'counting' : 'storing';
+    if (!goesOn && isHeldBy(this.admitted)) return isHeldBy(this.uncounted) ? 'counting' : 'storing';
     this.admitted.add(facts);
     return undefined;
   }
@@ -203,10 +220,11 @@ export class IngestBackpressure {
   private checkHeld(): void {
     const now = this.clock.now();
     this.held = this.held.filter((request) => {
-      const { facts, budget, reason: before, chargedUntil } = request;
+      const { facts, budget, reason: before, since, chargedUntil } = request;
       if (before !== undefined) budget.total -= now - chargedUntil;
       if (before === 'counting') budget.counting -= now - chargedUntil;
-      const reason = this.take(facts);
+      const goesOn = budget.isStoredInPart === true && now - since >= HELD_IN_PART_MS;
+      const reason = this.take(facts, goesOn);
       if (reason === undefined) request.resolve();
       else if (budget.total <= 0 || (reason === 'counting' && budget.counting <= 0)) request.reject(fullFor(reason));
       else {

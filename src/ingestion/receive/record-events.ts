@@ -13,7 +13,7 @@ import { throttle } from '../../flow/background.js';
 import { TimeSlices } from '../../flow/turns.js';
 import type { Origin } from '../../http/access/caller.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
-import { type CountFacts, tally } from './backlog.js';
+import { type CountFacts, sumOf, tally } from './backlog.js';
 import { IngestBackpressure, newHoldBudget } from './backpressure.js';
 import { UsageLog } from '../outcomes/usage-log.js';
 import type { LazyEvents } from './content-mode.js';
@@ -234,6 +234,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
   ): Promise<void> {
     const budget = newHoldBudget();
     const { countFacts } = this;
+    let rest = sumOf(tally(entries, countFacts));
     while (appended.length < entries.length) {
       const portion = this.backpressure.portion(
         appended.length === 0 ? entries : entries.slice(appended.length),
@@ -241,7 +242,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
       );
       const facts = tally(portion, countFacts);
       try {
-        await this.backpressure.admit(facts, budget);
+        await this.backpressure.admit(facts, budget, rest);
       } catch (error) {
         for (const { event } of entries.slice(0, appended.length)) this.partlyStored.set(event.id, true);
         throw error;
@@ -250,6 +251,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         const outcomes = await this.log.appendAll(portion);
         appended.push(...outcomes);
         this.backpressure.stored(facts, lastOf(outcomes)!);
+        rest -= sumOf(facts);
         budget.isStoredInPart = true;
         budget.counting = budget.total;
       } catch (error) {
