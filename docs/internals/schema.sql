@@ -119,10 +119,7 @@ create table read.brand_records (
   PRIMARY KEY (organization, kind, id, brand)
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX brand_records_by_asset ON read.brand_records USING btree (organization, kind, brand, asset, ((- at)), id) WHERE (asset IS NOT NULL);
-CREATE INDEX brand_records_by_status ON read.brand_records USING btree (organization, kind, brand, status, ((- at)), id) WHERE (status IS NOT NULL);
-CREATE INDEX brand_records_by_status_and_type ON read.brand_records USING btree (organization, kind, brand, status, type, ((- at)), id) WHERE ((status IS NOT NULL) AND (type IS NOT NULL));
-CREATE INDEX brand_records_by_type ON read.brand_records USING btree (organization, kind, brand, type, ((- at)), id) WHERE (type IS NOT NULL);
-CREATE INDEX brand_records_newest ON read.brand_records USING btree (organization, kind, brand, ((- at)), id);
+CREATE INDEX brand_records_list ON read.brand_records USING btree (organization, kind, brand, COALESCE(status, ''::text), COALESCE(type, ''::text), ((- at)), id);
 
 -- Brands, including removed brands.
 create table read.brands (
@@ -340,11 +337,8 @@ create table read.listed_records (
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX listed_records_by_asset ON read.listed_records USING btree (organization, kind, asset, ((- created_at)), id) WHERE (asset IS NOT NULL);
 CREATE INDEX listed_records_by_object_id ON read.listed_records USING btree (object_id) WHERE (object_id IS NOT NULL);
-CREATE INDEX listed_records_by_status ON read.listed_records USING btree (organization, kind, status, ((- created_at)), id) WHERE (status IS NOT NULL);
-CREATE INDEX listed_records_by_status_and_type ON read.listed_records USING btree (organization, kind, status, type, ((- created_at)), id) WHERE ((status IS NOT NULL) AND (type IS NOT NULL));
-CREATE INDEX listed_records_by_type ON read.listed_records USING btree (organization, kind, type, ((- created_at)), id) WHERE (type IS NOT NULL);
 CREATE INDEX listed_records_feed ON read.listed_records USING btree (organization, kind, "position");
-CREATE INDEX listed_records_newest ON read.listed_records USING btree (organization, kind, ((- created_at)), id) WHERE (created_at IS NOT NULL);
+CREATE INDEX listed_records_list ON read.listed_records USING btree (organization, kind, COALESCE(status, ''::text), COALESCE(type, ''::text), ((- created_at)), id) WHERE (created_at IS NOT NULL);
 CREATE INDEX listed_records_objects ON read.listed_records USING btree (organization, kind, added_at, "position") WHERE (object_id IS NOT NULL);
 
 -- The first event of each millisecond that is later than the time of every event before it.

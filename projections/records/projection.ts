@@ -137,6 +137,9 @@ export const records = {
   versions: [KEY_VERSION, ITEM_VERSION],
   tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'recording_clock'],
   indexedForReaders: ['listed_records', 'brand_records'],
+  retiredIndexes: ['listed_records', 'brand_records'].flatMap((table) =>
+    ['newest', 'by_status', 'by_type', 'by_status_and_type'].map((name) => `${table}_${name}`),
+  ),
   clock: 'recording_clock',
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,

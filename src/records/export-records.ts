@@ -13,7 +13,7 @@ import { ExportPool, EXPORT_APPLICATION_NAME, EXPORT_READ_TIMEOUT_MS } from '../
 import { InitialBackfill, type Send, type ItemRow } from './record-queries.js';
 import { readPage } from './list-records.js';
 import type { RequestedSelection, Selection } from './selection.js';
-import { countUpTo } from './page-sql.js';
+import { type Counted, countUpTo, withBranches } from './page-sql.js';
 import { limit } from '../limits.js';
 
 /** The path of a column: the name of a field, or of a field and its property. */
@@ -109,9 +109,10 @@ export class ExportRecordsHandler implements IQueryHandler<ExportRecords> {
       );
       if (brand !== undefined) await checkBrand(connection, organization, brand);
       const after = [-selection.range.to, ''] as const;
-      const counted = countUpTo(selection, { after, upTo: null, limit: this.maxRows + 1 });
-      const [{ n }] = (await send<{ n: number }>(counted)) as [{ n: number }];
-      if (n > this.maxRows)
+      const [counted] = await withBranches(selection, (branches) =>
+        send<Counted>(countUpTo(selection, { after, upTo: null, limit: this.maxRows + 1 }, branches)),
+      );
+      if (counted!.n > this.maxRows)
         throw new Unprocessable(
           `A table has at most ${this.maxRows} rows; narrow the range or the filters, or use the feed to get all records`,
         );

@@ -14,7 +14,7 @@ import {
   FIND_RECORD,
 } from './record-queries.js';
 import type { RequestedSelection, Selection } from './selection.js';
-import { type PageRequest, type ListedRow, listPage } from './page-sql.js';
+import { type PageRequest, type ListedRow, listPage, withBranches } from './page-sql.js';
 import { NotFound } from '../errors.js';
 import { LISTED_KIND, type ListedKind } from '../events/listed-items.js';
 import { nullable, type RowOf, statement } from '../postgres/statement.js';
@@ -84,7 +84,9 @@ export const readPage = async (
   isReplica = false,
 ): Promise<ReadPage> => {
   const { limit } = page;
-  const listed = await send<ListedRow>(listPage(selection, { ...page, limit: limit + 1 }));
+  const listed = await withBranches(selection, (branches) =>
+    send<ListedRow>(listPage(selection, { ...page, limit: limit + 1 }, branches)),
+  );
   const rows = foundIn(listed).slice(0, limit);
   const found = foundIn(listed)[0]?.found ?? 0;
   // A replica must have at least the rows of the first page.

@@ -1,7 +1,8 @@
 import type { QueryConfig } from 'pg';
-import { Statement, json, nullable } from '../postgres/statement.js';
+import { LRUCache } from 'lru-cache';
+import { type Declarations, type Statement, json, nullable, statement } from '../postgres/statement.js';
+import { Unprocessable } from '../errors.js';
 import type { Selection } from './selection.js';
-import { EARLIEST, LATEST } from '../events/instant.js';
 import { SELECT_MOMENT, type ItemRow, MOMENT_COLUMNS } from './record-queries.js';
 import { limit } from '../limits.js';
 
@@ -17,84 +18,139 @@ export interface PageRequest {
   readonly limit: number;
 }
 
-type SqlType = 'text' | 'text[]' | 'uuid' | 'bigint' | 'integer' | 'smallint';
+/** A selection may have so many combinations of status and type that occur. Upstream's own names have fewer. */
+const MAX_COMBINATIONS = limit('list', 256, 'combinations of status and type', 'request', '422');
+/** The numbers of ranges for which a statement is prepared. A smaller one is planned and executed faster. */
+const BRANCHES = [16, 64, MAX_COMBINATIONS];
+export const [FEWEST_BRANCHES] = BRANCHES as [number];
 
-/** Builds a statement about records of one kind, and collects its parameters. */
-class StatementBuilder {
-  readonly values: unknown[] = [];
-  private readonly types: Record<string, SqlType> = {};
-  readonly organization: string;
-  readonly kind: string;
-
-  constructor({ organization, kind }: Pick<Selection, 'organization' | 'kind'>) {
-    this.organization = this.add(organization, 'text');
-    this.kind = this.add(kind, 'smallint');
-  }
-
-  add(value: unknown, type: SqlType): string {
-    const number = this.values.push(value);
-    this.types[`p${number}`] = type;
-    return `$${number}::${type}`;
-  }
-
-  query(name: string | undefined, text: string): QueryConfig {
-    return { ...(name !== undefined && { name }), text, values: this.values };
-  }
-
-  /** Returns the statement with declared parameters and columns. */
-  declare<Columns extends Statement['columns']>(name: string, text: string, columns: Columns): Statement {
-    return new Statement(name, this.types, columns, text);
-  }
+/** What the text of a statement depends on. */
+interface Shape {
+  readonly purpose: 'list' | 'next' | 'count';
+  readonly brand: boolean;
+  readonly statuses: boolean;
+  readonly types: boolean;
+  readonly asset: boolean;
+  /** How many ranges of the index it merges. */
+  readonly branches: number;
 }
 
-/** Returns a branch of equalities for each combination of the requested values; without filters, one empty branch. */
-const branchesOf = ({ statuses, types, asset }: Selection): readonly (readonly [column: string, value: string][])[] => {
-  if (asset !== undefined) return [[['asset', asset.hash]]];
-  const ofStatus = statuses?.map((status) => [['status', status] as [string, string]]) ?? [[]];
-  const ofType = types?.map((type) => [['type', type] as [string, string]]) ?? [[]];
-  return ofStatus.flatMap((status) => ofType.map((type) => [...status, ...type]));
+const shapeOf = (purpose: Shape['purpose'], selection: Filters, branches: number): Shape => ({
+  purpose,
+  brand: selection.brand !== undefined,
+  statuses: selection.statuses !== undefined,
+  types: selection.types !== undefined,
+  asset: selection.asset !== undefined,
+  branches: selection.asset === undefined ? branches : 1,
+});
+
+type Filters = Pick<Selection, 'brand' | 'statuses' | 'types' | 'asset'>;
+
+const nameOf = ({ purpose, brand, statuses, types, asset, branches }: Shape): string =>
+  `records-${purpose}-${brand ? 'brand' : 'all'}-${asset ? 'a' : ''}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
+
+const parametersOf = ({ purpose, brand, statuses, types, asset }: Shape): Declarations => ({
+  organization: 'text',
+  kind: 'smallint',
+  afterNewest: 'bigint',
+  afterId: 'text',
+  oldest: 'bigint',
+  limit: 'integer',
+  ...(brand && { brand: 'text' }),
+  ...(statuses && { statuses: 'text[]' }),
+  ...(types && { types: 'text[]' }),
+  ...(asset && { asset: 'uuid', assetTypes: 'text[]' }),
+  ...(purpose === 'next' && { upTo: 'bigint' }),
+});
+
+const valuesOf = ({ organization, kind, brand, statuses, types, asset, range }: Selection, page: PageRequest) => ({
+  organization,
+  kind,
+  brand,
+  statuses,
+  types,
+  asset: asset?.hash,
+  // A link is reported as a URL, whatever it leads to.
+  assetTypes: asset && [asset.type, 'URL'],
+  afterNewest: page.after[0],
+  afterId: page.after[1],
+  oldest: -range.from,
+  upTo: page.upTo,
+  limit: page.limit,
+});
+
+/** The columns of the index of lists, which has a range for each combination. Reports have neither. */
+const [STATUS, TYPE] = ["coalesce(status, '')", "coalesce(type, '')"];
+
+const tableOf = ({ brand }: Shape): string => `read.${brand ? 'brand_records' : 'listed_records'}`;
+const ownedOf = ({ brand }: Shape): string =>
+  `organization = :organization and kind = :kind and ${brand ? 'brand = :brand' : 'created_at is not null'}`;
+
+/**
+ * Returns the common table expressions of which the last, `selected`, has the combinations of status and type. What is
+ * not requested is read from the index in the same snapshot, one look-up for each combination that occurs.
+ */
+const combinationsOf = (shape: Shape): string => {
+  const first = (column: string, condition = ''): string =>
+    `(select ${column} from ${tableOf(shape)} where ${ownedOf(shape)} ${condition} order by ${column} limit 1)`;
+  const statuses = shape.statuses
+    ? 'select * from unnest(:statuses)'
+    : `
+      ${first(STATUS)} union all
+      select ${first(STATUS, `and ${STATUS} > s.status`)} from statuses s where s.status is not null`;
+  const combinations = shape.types
+    ? 'select * from statuses s cross join unnest(:types) where s.status is not null'
+    : `
+      select s.status, ${first(TYPE, `and ${STATUS} = s.status`)} from statuses s where s.status is not null union all
+      select c.status, ${first(TYPE, `and ${STATUS} = c.status and ${TYPE} > c.type`)} from combinations c
+      where c.type is not null`;
+  return `
+    with recursive statuses (status) as (${statuses}
+    ), combinations (status, type) as (${combinations}
+    ), selected as materialized (
+      select array_agg(status) as statuses, array_agg(type) as types, count(*) as n
+      from (select * from combinations where type is not null limit ${MAX_COMBINATIONS + 1}) found
+    )`;
 };
 
-/** Builds the query for the keys of a selection in order. Each branch reads a slice of an index. */
-const keysOf = (builder: StatementBuilder, selection: Selection, { after }: PageRequest): string => {
-  const { brand, range } = selection;
-  const [table, at] = brand === undefined ? ['listed_records', '(-created_at)'] : ['brand_records', '(-at)'];
-  const common = [
-    `organization = ${builder.organization}`,
-    `kind = ${builder.kind}`,
-    `(${at}, id) > (${builder.add(after[0], 'bigint')}, ${builder.add(after[1], 'text')})`,
-    `${at} <= ${builder.add(-range.from, 'bigint')}`,
-    brand === undefined ? 'created_at is not null' : `brand = ${builder.add(brand, 'text')}`,
-  ].join(' and ');
-  const branches = branchesOf(selection).map((equal) => {
-    const rowFilters = equal.map(
-      ([column, value]) => ` and ${column} = ${builder.add(value, column === 'asset' ? 'uuid' : 'text')}`,
-    );
-    const columns = brand === undefined ? 'id, position, status, type, item' : 'id';
-    return `select ${at} as newest, ${columns} from read.${table} where ${common}${rowFilters.join('')} order by newest, id`;
+const withCombinations = (shape: Shape): string => (shape.asset ? '' : combinationsOf(shape));
+const combinationCount = ({ asset }: Shape): string => (asset ? '1::bigint' : '(select n from selected)');
+
+/**
+ * Returns the keys of a selection in order, up to `most`. Each branch reads a range of an index in this order, and only as
+ * much of it as is merged, because it has a limit of its own.
+ */
+const keysOf = (shape: Shape, most: string): string => {
+  const at = shape.brand ? '(-at)' : '(-created_at)';
+  const columns = shape.brand ? 'id' : 'id, position, status, type, item';
+  const branches = Array.from({ length: shape.branches }, (_, n) => {
+    const range = shape.asset
+      ? 'asset = :asset'
+      : `${STATUS} = (select statuses[${n + 1}] from selected) and ${TYPE} = (select types[${n + 1}] from selected)`;
+    return `(select ${at} as newest, ${columns} from ${tableOf(shape)}
+      where ${ownedOf(shape)} and (${at}, id) > (:afterNewest, :afterId) and ${at} <= :oldest and ${range}
+      order by newest, id limit ${most})`;
   });
-  // Each branch is ordered. Otherwise the planner would read all rows and sort them.
-  return `select * from (${branches.map((branch) => `(${branch})`).join(' union all ')}) keys order by newest, id`;
+  return `select * from (${branches.join(' union all ')}) keys order by newest, id limit ${most}`;
 };
 
 /** An asset has few records, so further filters are applied row by row. */
-const rowFiltersOf = (builder: StatementBuilder, { statuses, types, asset }: Selection): string[] => {
-  if (asset === undefined) return [];
-  // A link is reported as a URL, whatever it leads to.
-  const rowFilters = [`type = any(${builder.add([asset.type, 'URL'], 'text[]')})`];
-  if (types !== undefined) rowFilters.push(`type = any(${builder.add(types, 'text[]')})`);
-  if (statuses !== undefined) rowFilters.push(`status = any(${builder.add(statuses, 'text[]')})`);
-  return rowFilters;
-};
+const rowFiltersOf = ({ asset, types, statuses }: Shape): string[] =>
+  asset
+    ? [
+        'type = any(:assetTypes)',
+        ...(types ? ['type = any(:types)'] : []),
+        ...(statuses ? ['status = any(:statuses)'] : []),
+      ]
+    : [];
 
 /** Maximum size of the items of a page. A single item may be larger. */
 const MAX_PAGE_BYTES = limit('page of a list', 1024 * 1024, 'bytes', 'request', 'the page is shorter');
 /** Maximum number of keys that a page examines if a filter excludes some of them. */
 const MAX_EXAMINED = limit('page of a list', 20_000, 'keys examined', 'request', 'the page is shorter');
-/** Statements with more branches are not prepared, because each connection would keep the plans of these statements. */
-const MAX_PREPARED_BRANCHES = 12;
-
 interface Moment {
+  /** The combinations of status and type of the selection, up to one more than a statement may have. */
+  readonly combinations: number;
   readonly asOf: number | null;
   readonly upTo: number | null;
   /**
@@ -117,28 +173,17 @@ export type ListedRow = Moment &
   );
 
 /** Reads an item by key. The comparison and the order make PostgreSQL scan the primary key, as in `READ_VERDICTS`. */
-const joinItem = ({ organization, kind }: StatementBuilder): string => `cross join lateral (
+const JOIN_ITEM = `cross join lateral (
             select organization as of_organization, kind as of_kind, id as of_id, position, status, type, item
             from read.listed_records
-            where (organization, kind, id) >= (${organization}, ${kind}, examined.id)
+            where (organization, kind, id) >= (:organization, :kind, examined.id)
             order by organization, kind, id limit 1
           ) item`;
-const itemMatchesKey = ({ organization, kind }: StatementBuilder): string =>
-  `of_organization = ${organization} and of_kind = ${kind} and of_id = examined.id`;
-
-const statementName = (purpose: 'list' | 'next' | 'count', selection: Selection): string | undefined => {
-  const { brand, statuses, types, asset } = selection;
-  const branches = branchesOf(selection).length;
-  const filterCode = `${asset === undefined ? '' : 'a'}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
-  const name = `records-${purpose}-${brand === undefined ? 'all' : 'brand'}-${filterCode}`;
-  return branches > MAX_PREPARED_BRANCHES ? undefined : name;
-};
-
-const pageStatementName = (selection: Selection, { upTo }: PageRequest): string | undefined =>
-  statementName(upTo === null ? 'list' : 'next', selection);
+const ITEM_MATCHES_KEY = 'of_organization = :organization and of_kind = :kind and of_id = examined.id';
 
 const LISTED_COLUMNS = {
   ...MOMENT_COLUMNS,
+  combinations: 'bigint',
   lastExamined: nullable(json<NonNullable<Moment['lastExamined']>>()),
   newest: nullable('bigint'),
   id: nullable('text'),
@@ -146,27 +191,27 @@ const LISTED_COLUMNS = {
   found: nullable('bigint'),
 } as const;
 
-const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRequest): string => {
-  const examined = `(${keysOf(builder, selection, page)} limit ${MAX_EXAMINED}) examined`;
-  const limit = builder.add(page.limit, 'integer');
-  const rowFilters = rowFiltersOf(builder, selection);
-  if (page.upTo !== null) rowFilters.unshift(`position <= ${builder.add(page.upTo, 'bigint')}`);
+const pageText = (shape: Shape): string => {
+  const rowFilters = rowFiltersOf(shape);
+  if (shape.purpose === 'next') rowFilters.unshift('position <= :upTo');
   const isFiltered = rowFilters.length > 0;
-  if (selection.brand !== undefined) rowFilters.unshift(itemMatchesKey(builder));
+  const examined = `(${keysOf(shape, isFiltered ? String(MAX_EXAMINED) : ':limit')}) examined`;
+  if (shape.brand) rowFilters.unshift(ITEM_MATCHES_KEY);
   // The last key is read in the same statement. In another snapshot, the last key could be a key that was not examined.
-  const last = `case when coalesce(p.found, 0) < ${limit} then
+  const last = `case when coalesce(p.found, 0) < :limit then
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
-  return `
-    select c."asOf", c."upTo", ${isFiltered ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.item, p.found
+  return `${withCombinations(shape)}
+    select c."asOf", c."upTo", ${combinationCount(shape)} as combinations,
+      ${isFiltered ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.item, p.found
     from (${SELECT_MOMENT}
     ) c left join lateral (
       select * from (
         select *, octet_length(item) as size, count(*) over () as found,
           sum(octet_length(item)) over (order by newest, id rows unbounded preceding) as bytes
         from (
-          select * from ${examined} ${selection.brand === undefined ? '' : joinItem(builder)}
+          select * from ${examined} ${shape.brand ? JOIN_ITEM : ''}
           ${rowFilters.length > 0 ? `where ${rowFilters.join(' and ')}` : ''}
-          order by newest, id limit ${limit}
+          order by newest, id limit :limit
         ) shown
       ) sized
       where bytes <= ${MAX_PAGE_BYTES} or bytes = size
@@ -174,56 +219,92 @@ const buildPage = (builder: StatementBuilder, selection: Selection, page: PageRe
     order by p.newest, p.id`;
 };
 
-/**
- * Builds the query for a page of a list, newest first, with the checkpoint of its snapshot. For each combination of
- * filter values, an index contains the matching keys in this order. The query merges these index ranges, so that it
- * reads only as many keys as it returns.
- */
-export const listPage = (selection: Selection, page: PageRequest): QueryConfig => {
-  const builder = new StatementBuilder(selection);
-  return builder.query(pageStatementName(selection, page), buildPage(builder, selection, page));
-};
-
-const buildCount = (builder: StatementBuilder, selection: Selection, page: PageRequest): string => {
-  const examined = `(${keysOf(builder, selection, page)}) examined`;
-  const rowFilters = rowFiltersOf(builder, selection);
-  const items = rowFilters.length > 0 && selection.brand !== undefined ? joinItem(builder) : '';
-  if (items !== '') rowFilters.unshift(itemMatchesKey(builder));
+const countText = (shape: Shape): string => {
+  const rowFilters = rowFiltersOf(shape);
+  const hasItems = rowFilters.length > 0 && shape.brand;
+  if (hasItems) rowFilters.unshift(ITEM_MATCHES_KEY);
   const where = rowFilters.length === 0 ? '' : `where ${rowFilters.join(' and ')}`;
-  return `select count(*) as n from (
-      select from ${examined} ${items} ${where} limit ${builder.add(page.limit, 'integer')}
+  return `${withCombinations(shape)}
+    select count(*) as n, ${combinationCount(shape)} as combinations from (
+      select from (${keysOf(shape, ':limit')}) examined ${hasItems ? JOIN_ITEM : ''} ${where}
     ) counted`;
 };
 
-/** Builds the query that counts a selection, up to the limit of the page. */
-export const countUpTo = (selection: Selection, page: PageRequest): QueryConfig => {
-  const builder = new StatementBuilder(selection);
-  return builder.query(undefined, buildCount(builder, selection, page));
+/** The number of records of a selection. */
+export interface Counted {
+  readonly n: number;
+  readonly combinations: number;
+}
+
+/** The statements that have been used. There are at most some hundred shapes. */
+const statements = new Map<string, Statement>();
+
+const statementOf = (shape: Shape): Statement => {
+  const name = nameOf(shape);
+  const known = statements.get(name);
+  if (known !== undefined) return known;
+  const declared: Statement =
+    shape.purpose === 'count'
+      ? statement(name, parametersOf(shape), { n: 'bigint', combinations: 'bigint' }, countText(shape))
+      : statement(name, parametersOf(shape), LISTED_COLUMNS, pageText(shape));
+  statements.set(name, declared);
+  return declared;
 };
 
-const SAMPLE = { organization: 'acme', kind: 2, range: { from: EARLIEST, to: LATEST } };
-const NO_FILTER = { statuses: undefined, types: undefined, asset: undefined };
-/** Filters that lead to statements of different shapes. */
-export const SAMPLE_FILTERS: readonly Pick<Selection, 'statuses' | 'types' | 'asset'>[] = [
-  NO_FILTER,
-  { ...NO_FILTER, statuses: ['BLOCKED'] },
-  { ...NO_FILTER, types: ['URL', 'PAGE'] },
-  { ...NO_FILTER, statuses: ['BLOCKED'], types: ['URL', 'PAGE'] },
-  { asset: { type: 'URL', hash: '00000000000040008000000000000001' }, statuses: ['BLOCKED'], types: ['URL'] },
-];
+/**
+ * Returns the query for a page of a list, newest first, with the checkpoint of its snapshot. An index contains the keys of
+ * each combination of status and type in this order. The query merges these ranges, so that it reads only as many keys as
+ * it returns.
+ * @param branches the combinations that the query can merge. If the rows have more `combinations`, they are incomplete
+ */
+export const listPage = (selection: Selection, page: PageRequest, branches = MAX_COMBINATIONS): QueryConfig =>
+  statementOf(shapeOf(page.upTo === null ? 'list' : 'next', selection, branches)).query(valuesOf(selection, page));
 
-/** A prepared statement of each shape, with and without a brand, for tests. */
+/** Returns the query that counts a selection, up to the limit of the page. @param branches as for `listPage` */
+export const countUpTo = (selection: Selection, page: PageRequest, branches = MAX_COMBINATIONS): QueryConfig =>
+  statementOf(shapeOf('count', selection, branches)).query(valuesOf(selection, page));
+
+/** The combinations that a selection had last. A wrong number costs a second query. */
+const lastCombinations = new LRUCache<string, number>({ max: 1_000 });
+
+/**
+ * Runs a query with enough branches for the combinations of the selection.
+ * @param run sends the query for a number of branches, and returns its rows, of which there is at least one
+ * @throws Unprocessable if the selection has too many combinations
+ */
+export const withBranches = async <Row extends { readonly combinations: number }>(
+  selection: Selection,
+  run: (branches: number) => Promise<Row[]>,
+): Promise<Row[]> => {
+  const { organization, kind, brand, statuses, types } = selection;
+  const key = JSON.stringify([organization, kind, brand, statuses, types]);
+  const requested = (statuses?.length ?? 0) * (types?.length ?? 0);
+  for (let expected = lastCombinations.get(key) ?? requested; ;) {
+    const branches = BRANCHES.find((each) => each >= expected);
+    if (branches === undefined)
+      throw new Unprocessable(
+        `The selection has more than ${MAX_COMBINATIONS} combinations of status and asset type; filter by status or assetType`,
+      );
+    const rows = await run(branches);
+    const { combinations } = rows[0]!;
+    lastCombinations.set(key, combinations);
+    if (combinations <= branches) return rows;
+    expected = combinations;
+  }
+};
+
+/** Filters that lead to statements of different shapes. */
+export const SAMPLE_FILTERS: readonly Omit<Filters, 'brand'>[] = [undefined, ['BLOCKED']].flatMap((statuses) =>
+  [undefined, ['URL', 'PAGE']].flatMap((types) =>
+    [undefined, { type: 'URL', hash: '00000000000040008000000000000001' }].map((asset) => ({ statuses, types, asset })),
+  ),
+);
+
+/** A statement of each shape with the fewest branches, for tests. */
 export const SAMPLES: readonly Statement[] = SAMPLE_FILTERS.flatMap((filter) =>
-  [undefined, 'shoes'].flatMap((brand) => {
-    const selection = { ...SAMPLE, ...filter, brand };
-    const first = { after: [-LATEST, ''], upTo: null, limit: 100 } as const;
-    const count = new StatementBuilder(SAMPLE);
-    return [
-      ...[first, { ...first, upTo: 0 }].map((page) => {
-        const list = new StatementBuilder(SAMPLE);
-        return list.declare(pageStatementName(selection, page)!, buildPage(list, selection, page), LISTED_COLUMNS);
-      }),
-      count.declare(statementName('count', selection)!, buildCount(count, selection, first), { n: 'bigint' }),
-    ];
-  }),
+  [undefined, 'shoes'].flatMap((brand) =>
+    (['list', 'next', 'count'] as const).map((purpose) =>
+      statementOf(shapeOf(purpose, { ...filter, brand }, FEWEST_BRANCHES)),
+    ),
+  ),
 );

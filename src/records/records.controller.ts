@@ -56,7 +56,7 @@ const brandFilterOf = (kind: ListedKind): string | null => (isFilteredBy(kind, '
 
 const ApiTooManyRows = (): MethodDecorator =>
   ApiUnprocessableEntityResponse({
-    description: `The table would have more than ${MAX_ROWS_TEXT} rows.`,
+    description: `The table would have more than ${MAX_ROWS_TEXT} rows, or the records more than 256 combinations of status and type.`,
     type: ErrorBody,
   });
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { QueryConfig, QueryResultRow } from 'pg';
 import { metrics } from '../../projections/metrics/projection.js';
 import { records } from '../../projections/records/projection.js';
-import { Invalid } from '../../src/errors.js';
+import { Invalid, Unprocessable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { EARLIEST, LATEST } from '../../src/events/instant.js';
 import { isFilteredBy, LISTED_KIND } from '../../src/events/listed-items.js';
@@ -367,6 +367,46 @@ describe('A page of a list', () => {
     expect(sizes).toEqual([10, 10, 4, 1]);
   });
 
+  it.each([10, 40, 200])('merges all of %d combinations of status and type, also if they are new', async (statuses) => {
+    const insert = (from: number, to: number): Promise<unknown> =>
+      database.pool.query(
+        `insert into read.listed_records
+          (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
+        select 'acme', 2, 't-' || n, n, gen_random_uuid(), 0, n, n % 97, 'S' || n % $3, 'URL', '{"n":' || n || '}'
+        from generate_series($1::int, $2::int) n`,
+        [from, to, statuses],
+      );
+    const log = await logs.create(recordedInOrder([threat(0, T0)]));
+    await project(log);
+    await database.pool.query('delete from read.listed_records');
+    const listed = async (asked: Partial<Asked> = {}): Promise<number[]> =>
+      (await wholeList(lists(log), { ...all, ...asked }, () => 100)).map((item) => (item as { n: number }).n);
+    const newestFirst = (numbers: readonly number[]): number[] =>
+      [...numbers].sort((a, b) => (b % 97) - (a % 97) || (`t-${a}` < `t-${b}` ? -1 : 1));
+    const upTo = (n: number): number[] => Array.from({ length: n }, (_, index) => index + 1);
+    await insert(1, 5);
+    expect(await listed()).toEqual(newestFirst(upTo(5)));
+    await insert(6, 450);
+    expect(await listed()).toEqual(newestFirst(upTo(450)));
+    expect(await listed({ types: ['URL'] })).toHaveLength(450);
+    expect(await listed({ statuses: ['S3', 'S4'] })).toEqual(
+      newestFirst(upTo(450).filter((n) => n % statuses === 3 || n % statuses === 4)),
+    );
+  });
+
+  it('is 422 for a selection with more than 256 combinations, which a filter narrows', async () => {
+    const log = await logs.create(recordedInOrder([threat(0, T0)]));
+    await project(log);
+    await database.pool.query('delete from read.listed_records');
+    await database.pool.query(`
+      insert into read.listed_records
+        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
+      select 'acme', 2, 't-' || n, n, gen_random_uuid(), 0, n, n, 'S' || n % 257, 'URL', '{}' from generate_series(1, 514) n`);
+    await expect(wholeList(lists(log), all, () => 100)).rejects.toThrow('more than 256 combinations');
+    await expect(wholeList(lists(log), { ...all, types: ['URL'] }, () => 100)).rejects.toThrow(Unprocessable);
+    expect(await wholeList(lists(log), { ...all, statuses: ['S1', 'S2'] }, () => 100)).toHaveLength(4);
+  });
+
   it('reads only the rows that it shows, for the first page as for the last', async () => {
     await database.pool.query(`
       set statement_timeout = 0;
@@ -408,7 +448,8 @@ describe('A page of a list', () => {
         ] as const) {
           const asked = { ...all, ...filter };
           const read = await readBy(asked, after, upTo);
-          expect({ filter, after, isBounded: read <= 101 + 12, read }).toEqual({
+          // Of each of the six combinations, the index is asked for the first key, and the merge reads one key ahead.
+          expect({ filter, after, isBounded: read <= 101 + 4 * 6, read }).toEqual({
             filter,
             after,
             isBounded: true,

@@ -1,6 +1,6 @@
 import { ROW_STEPS } from '../../../src/read-models/erasures.js';
 import { NEXT_ELEMENTS } from '../../../src/records/feed/feed-elements.js';
-import { countUpTo, listPage, SAMPLE_FILTERS } from '../../../src/records/page-sql.js';
+import { countUpTo, FEWEST_BRANCHES, listPage, SAMPLE_FILTERS } from '../../../src/records/page-sql.js';
 
 /** More rows than any table has. New rows are numbered from here on. */
 export const MAX_ROWS = 30_000;
@@ -102,10 +102,10 @@ const lists = (): Record<string, Values> => {
     for (const brand of [undefined, 'shoes']) {
       const selection = { organization: 'acme', kind: 2, range: { from: -1, to: AT }, ...filter, brand };
       const page = (limit: number, upTo: number | null) => ({ after: [-AT, ''], upTo, limit }) as const;
-      const { name } = listPage(selection, page(1, null));
-      all[name!] = (_, n) => listPage(selection, page(n, null)).values!;
-      all[name!.replace('list', 'next')] = (_, n) => listPage(selection, page(n, n)).values!;
-      all[name!.replace('list', 'count')] = (_, n) => countUpTo(selection, page(n, null)).values!;
+      const { name } = listPage(selection, page(1, null), FEWEST_BRANCHES);
+      all[name!] = (_, n) => listPage(selection, page(n, null), FEWEST_BRANCHES).values!;
+      all[name!.replace('list', 'next')] = (_, n) => listPage(selection, page(n, n), FEWEST_BRANCHES).values!;
+      all[name!.replace('list', 'count')] = (_, n) => countUpTo(selection, page(n, null), FEWEST_BRANCHES).values!;
     }
   return all;
 };
