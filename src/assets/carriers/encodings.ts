@@ -27,7 +27,7 @@ const fromToken = (text: string): readonly string[] => {
 
 /** `-XX` stands for a percent escape, and `_` for a slash. */
 const fromDashes = (text: string): readonly string[] => [
-  withScheme(decodeOnce(text.replaceAll('-', '%').replaceAll('_', '/'))),
+  withScheme(decodeOnce(text.split('-').join('%').split('_').join('/'))),
 ];
 
 const RUN_LENGTHS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

@@ -14,7 +14,7 @@ const NOT_AN_APP =
 /** Maximum number of characters that are searched. */
 const MAX_SEARCHED_LENGTH = 4_096;
 /** The start of a web link in the path, in a parameter or in the JSON of an app link. */
-const WEB_LINK = /(?<=[=/:"'|]|%22|%7c)https?(?::\/\/|%(?:25)*3a)/gi;
+const WEB_LINK = /(?=h)(?<=[=/:"'|]|%22|%7c)https?(?::\/\/|%(?:25)*3a)/gi;
 
 /**
  * Returns the web links in a link of an unknown app. It is unknown which of several links the app opens. Returns
