@@ -4,7 +4,7 @@ import { endOfPath, type Location, trimLikeUrlParser } from '../location.js';
 import { decodeOnce } from '../copied-text.js';
 import { isEqual } from '../profiles/site.js';
 import { CARRIERS, LOGIN_MODE, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
-import { ENCODINGS, PARTIAL_ENCODINGS, proxiedHost, withScheme } from './encodings.js';
+import { ENCODINGS, proxiedHost, withScheme } from './encodings.js';
 
 interface Form {
   /** Segments of the path in lower case; `*` matches any segment. */
@@ -65,6 +65,8 @@ export interface CarriedLinks {
   readonly links: readonly string[];
   /** Whether `links` has everything that may be opened. */
   readonly isUnderstood: boolean;
+  /** Whether only the hosts of the links are known. */
+  readonly isHostOnly?: boolean;
 }
 
 const NO_LINKS: readonly string[] = [];
@@ -206,7 +208,8 @@ const decoded = (texts: readonly string[], { encoding }: Form): CarriedLinks => 
   const links = texts.map(decode);
   return {
     links: links.flat(),
-    isUnderstood: !PARTIAL_ENCODINGS.has(encoding) && links.every(({ length }) => length > 0),
+    isUnderstood: links.every(({ length }) => length > 0),
+    isHostOnly: encoding === 'domain',
   };
 };
 
@@ -226,6 +229,7 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   let isCarrier = false;
   let isPath = false;
   let isUnderstood = true;
+  let isHostOnly = false;
   for (const form of forms) {
     // A path that ends in a link is read only if no other form has a link, and then no other form is read.
     if (links.length > 0 && (form.parameter === undefined || isPath)) continue;
@@ -235,10 +239,11 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
     isPath = form.parameter === undefined;
     links = links.length === 0 ? match.links : [...links, ...match.links];
     if (match !== NO_LINK && !match.isUnderstood) isUnderstood = false;
+    if (match.isHostOnly === true) isHostOnly = true;
   }
   if (!isCarrier) return undefined;
   if (links.length > 1) links = [...new Set(links)];
-  return { links, isUnderstood: isUnderstood && links.length === 1 };
+  return { links, isUnderstood: isUnderstood && links.length === 1, isHostOnly };
 };
 
 /** Adds the parameters that the parameter `sso` of a provider of Discourse carries in base64. */

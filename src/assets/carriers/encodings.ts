@@ -80,9 +80,6 @@ export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
   json: (text) => (text.replaceAll(String.raw`\/`, '/').match(WEB_LINK_IN_TEXT) ?? []).map(withScheme),
 };
 
-/** Encodings that tell only a part of the target. */
-export const PARTIAL_ENCODINGS: ReadonlySet<string> = new Set(['domain']);
-
 /**
  * Decodes the host that a proxy opens. The host of a page that Google translates has dashes for dots:
  * `evil--a-example.translate.goog` shows `evil-a.example`.
