@@ -24,10 +24,10 @@ export const assetKey = ({ type, content }: Asset): string => {
   switch (type) {
     case 'URL':
     case 'PAGE': {
-      const location = locateOnly(trimmed);
+      const location = locateOnly(trimmed, type === 'URL');
       if (location === undefined) return `${type}:${text}`;
       // All of any other host belongs to one owner.
-      if (type === 'URL' && !isPublishingHost(location.host) && !isCarrier(location.host)) return urlKey(location.host);
+      if (type === 'URL' && isOfOneOwner(location.host)) return urlKey(location.host);
       const served = type === 'URL' ? gatewayCid(location) : undefined;
       return served?.isTrusted === true ? `IPFS:${served.cid}` : pageKey(location);
     }
@@ -50,8 +50,13 @@ export const assetKey = ({ type, content }: Asset): string => {
   }
 };
 
-/** Returns the location that a pasted text names or carries; undefined if it may open several, or cannot be located. */
-const locateOnly = (sent: string): Location | undefined => {
+const isOfOneOwner = (host: string): boolean => !isPublishingHost(host) && !isCarrier(host);
+
+/**
+ * Returns the location that a pasted text names or carries; undefined if it may open several, or cannot be located.
+ * @param isHostEnough whether a location of which only the host is known counts, if the host belongs to one owner
+ */
+const locateOnly = (sent: string, isHostEnough = false): Location | undefined => {
   const followed = followLinks(sent, parsePlainLocation(sent));
   if (followed?.isUnderstood === false && followed.returns.size === 0) return undefined;
   const opened = followed?.targets.filter((target) => !followed.returns.has(target)) ?? [sent];
@@ -61,7 +66,9 @@ const locateOnly = (sent: string): Location | undefined => {
   });
   // An app takes a text without a dot as a command.
   if (followed !== undefined && location?.isName === true && !location.host.includes('.')) return undefined;
-  return others.every((other) => other?.host === location?.host) ? location : undefined;
+  const isKnown =
+    followed?.isHostOnly !== true || (isHostEnough && location !== undefined && isOfOneOwner(location.host));
+  return isKnown && others.every((other) => other?.host === location?.host) ? location : undefined;
 };
 
 /** Returns the key of the profile to which a link leads, or of the page, or of the host if it leads to neither. */

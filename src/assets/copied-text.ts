@@ -20,6 +20,27 @@ export const memoizeLastTwo = <T>(compute: (text: string) => T): ((text: string)
   };
 };
 
+/**
+ * Returns whether a text has a match, and remembers the last text without one. A link that a text carries is often the
+ * end of the text, so that a chain of links is searched only once.
+ * @param pattern a pattern that matches the same in every end of a text: it does not look back
+ */
+export const searchOnce = (pattern: RegExp): ((text: string) => boolean) => {
+  let without = '';
+  return (text) => {
+    if (text === without.slice(-text.length)) return false;
+    if (pattern.test(text)) return true;
+    without = text;
+    return false;
+  };
+};
+
+/** Returns a test of one character by its code, and remembers the results. */
+export const testByCode = (pattern: RegExp): ((code: number) => boolean) => {
+  const results = new Uint8Array(0x1_00_00);
+  return (code) => (results[code] ||= pattern.test(String.fromCharCode(code)) ? 2 : 1) === 2;
+};
+
 const IS_BROKEN = /%(?![0-9a-f]{2})/i;
 
 /** Percent-decodes once. If an escape is invalid, only escapes of ASCII characters are decoded. */
@@ -44,7 +65,7 @@ const CODE_BEFORE_LINK = /=3D(?=["']?h[tx*_]{2}ps?(?::|%3a|=3a))/gi;
 /** Decodes a text that was copied from the source of a mail (quoted-printable, RFC 2045, 6.7). */
 export const decodeMailSource = (text: string): string => {
   if (!text.includes('=')) return text;
-  if (!SOFT_BREAK.test(text)) return text.replace(CODE_BEFORE_LINK, '=');
+  if (!text.includes('\n') || !SOFT_BREAK.test(text)) return text.replace(CODE_BEFORE_LINK, '=');
   const joined = text.replace(new RegExp(SOFT_BREAK, 'g'), '');
   return joined.replace(CODES, (codes) => Buffer.from(codes.replaceAll('=', ''), 'hex').toString());
 };
@@ -59,23 +80,16 @@ const OPENING = String.raw`<(\[\{\u3008\u300a\u3010\uff08`;
 /** Closing brackets and punctuation. */
 const CLOSING = String.raw`>)\]\}\u3009\u300b\u3011\uff09.,;:!?*\u2026\u3001\u3002\uff0c`;
 
-const LEFT = new RegExp(`[${INVISIBLE}${QUOTES}${OPENING}]`, 'u');
-const RIGHT = new RegExp(`[${INVISIBLE}${QUOTES}${CLOSING}]`, 'u');
-
-/**
- * Returns a lookup table by character code. A pattern anchored at the end would take quadratic time on crafted texts.
- */
-const inAscii = (pattern: RegExp): readonly boolean[] =>
-  Array.from({ length: 128 }, (_, code) => pattern.test(String.fromCharCode(code)));
-const LEFT_ASCII = inAscii(LEFT);
-const RIGHT_ASCII = inAscii(RIGHT);
+const isTrimmedLeft = testByCode(new RegExp(`[${INVISIBLE}${QUOTES}${OPENING}]`, 'u'));
+const isTrimmedRight = testByCode(new RegExp(`[${INVISIBLE}${QUOTES}${CLOSING}]`, 'u'));
 
 /** Removes white space, quotes, brackets and punctuation from both ends of a pasted text. */
 export const trimPastedText = (text: string): string => {
   let from = 0;
   let to = text.length;
-  while (from < to && (LEFT_ASCII[text.charCodeAt(from)] ?? LEFT.test(text[from]!))) from += 1;
-  while (to > from && (RIGHT_ASCII[text.charCodeAt(to - 1)] ?? RIGHT.test(text[to - 1]!))) to -= 1;
+  while (from < to && isTrimmedLeft(text.charCodeAt(from))) from += 1;
+  // A pattern anchored at the end would take quadratic time on crafted texts.
+  while (to > from && isTrimmedRight(text.charCodeAt(to - 1))) to -= 1;
   // The brackets of an IPv6 address are kept: one at the start that is not closed behind the text, and one at the end
   // that was opened inside the text.
   const opening = text.slice(0, from).indexOf('[');
@@ -89,22 +103,18 @@ export const trimPastedText = (text: string): string => {
 };
 
 /** Invisible characters, except the two joiners that some scripts need between letters. */
-const SHAPELESS = new RegExp(String.raw`[\p{Default_Ignorable_Code_Point}--[\u200c\u200d]]+`, 'gv');
-const BEYOND_ASCII = /[^\0-\x7f]/;
+const SHAPELESS = String.raw`[\p{Default_Ignorable_Code_Point}--[\u200c\u200d]]+`;
+const hasShapeless = searchOnce(new RegExp(SHAPELESS, 'v'));
+const hasBlankEntity = searchOnce(/&nbsp/);
 const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
-
-/** The text that was last cleaned of invisible characters. A link that a text carries is often its end. */
-let visible = '';
 
 /**
  * Removes characters that pasting may add to a text: the characters that `trimPastedText` removes at both ends, and
  * invisible characters anywhere.
  */
 export const cleanPastedText = memoizeLastTwo((text) => {
-  const trimmed = trimPastedText(text.includes('&nbsp') ? text.replace(/(?:&nbsp;?)+$/i, '') : text);
-  if (!BEYOND_ASCII.test(trimmed) || visible.endsWith(trimmed)) return trimmed;
-  visible = trimmed.replace(SHAPELESS, '');
-  return visible;
+  const trimmed = trimPastedText(hasBlankEntity(text) ? text.replace(/(?:&nbsp;?)+$/i, '') : text);
+  return hasShapeless(trimmed) ? trimmed.replace(new RegExp(SHAPELESS, 'gv'), '') : trimmed;
 });
 
 /**

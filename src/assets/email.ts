@@ -50,7 +50,9 @@ export const readRecipients = (text: string): Recipients | undefined => {
   const fields = [...new URLSearchParams(query)].flatMap(([name, value]) =>
     /^(?:to|cc|bcc)$/i.test(name) ? value.split(',') : [],
   );
-  const written = [...to.split(',').map(decodeOnce), ...fields].filter((one) => one.trim() !== '');
+  const written = [...(to.includes('%') ? to.split(',').map(decodeOnce) : to.split(',')), ...fields].filter(
+    (one) => one.trim() !== '',
+  );
   const emails = new Set(written.slice(0, MAX_RECIPIENTS).flatMap((one) => readEmail(one.trim()) ?? []));
   if (emails.size === 0) return undefined;
   return { emails: [...emails], isUnderstood: emails.size === written.length };

@@ -2,7 +2,7 @@ import { holdsUnreadLink } from './carriers/carried-link.js';
 import { gatewayCid } from './ipfs.js';
 import { isInternalHost } from './ip-address.js';
 import { urlKey, type Content, internalContent, type ParsedContent } from './asset.js';
-import { type Location, pathOf } from './location.js';
+import { endOfPath, type Location, pathOf } from './location.js';
 import { linkName, type Page, pageOf } from './pages/page.js';
 import {
   type LinkedProfile,
@@ -141,8 +141,7 @@ export const parentPages = ({
   const owner = profileHost(host);
   const parents: ParentPage[] =
     owner === undefined ? [] : [{ key: `${owner.type}:${owner.name}`, matchedLength: host.length }];
-  const query = page.slice(root).search(/[?#]/);
-  const pathEnd = query === -1 ? page.length : root + query;
+  const pathEnd = root + endOfPath(page.slice(root));
   const addParent = (end: number): void =>
     void parents.push({ key: page.slice(0, end), matchedLength: end - PAGE.length });
   let segments = 0;

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { memoizeLastTwo } from './copied-text.js';
+import { memoizeLastTwo, searchOnce, testByCode } from './copied-text.js';
 import { canonicalAddress } from './ip-address.js';
 
 interface Tr46 {
@@ -50,7 +50,8 @@ const MAX_CONVERSION_WORK = (MAX_NAME_LENGTH + 3) ** 2;
 const MAX_IPV6_LENGTH = 128;
 
 const DEFANGED = /^h(?!tt)/i;
-const BRACKET = /[[\](){}]/;
+const hasBracket = searchOnce(/[[\](){}]/);
+const hasLineBreak = searchOnce(/[\t\n\r]/);
 const SCHEME = /^([a-z][a-z0-9+.-]{0,63}):[\\/]{2}/i;
 /** Schemes for which the URL parser accepts any number of slashes. */
 const WEB_SCHEME = /^(https?|wss?|ftp):[\\/]*/i;
@@ -74,25 +75,24 @@ export const trimLikeUrlParser = (text: string): string => {
   while (from < to && isBlank(text.charCodeAt(from))) from += 1;
   while (to > from && isBlank(text.charCodeAt(to - 1))) to -= 1;
   const inner = text.slice(from, to);
-  return /[\t\n\r]/.test(inner) ? inner.replace(/[\t\n\r]+/g, '') : inner;
+  return hasLineBreak(inner) ? inner.replace(/[\t\n\r]+/g, '') : inner;
 };
 
 /**
  * Whether a character at either end of a text is ignored: the URL parser ignores the character, or the character is
  * non-ASCII white space, which pasting may add.
  */
-export const isBlank = (code: number): boolean => code <= 0x20 || (code > 0x7e && /\s/.test(String.fromCharCode(code)));
+export const isBlank = testByCode(/[\0-\x20\s]/);
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
 export const refang = memoizeLastTwo((text) => {
-  if (!BRACKET.test(text) && !DEFANGED.test(text)) return text;
+  if (!hasBracket(text) && !DEFANGED.test(text)) return text;
   const refanged = text
     .replace(/^h[tx*_]{2}p(s?)(?=:|\[|\(|\{)/i, (_, s: string) => `http${s}`)
-    .replace(/\[:\/\/\]/g, '://')
-    .replace(/[[({](?:\.|dot)[\])}]/gi, '.')
-    .replace(/[[({](?:@|at)[\])}]/gi, '@')
-    .replace(/[[({]:[\])}]/g, ':')
-    .replace(/[[({]\/[\])}]/g, '/')
+    .replaceAll('[://]', '://')
+    .replace(/[[({]([.@:/])[\])}]/g, '$1')
+    .replace(/[[({]dot[\])}]/gi, '.')
+    .replace(/[[({]at[\])}]/gi, '@')
     .replace(/\[\.|\.\]/g, '.');
   // A browser opens the host `evil` for `https://evil\.example`, so that only another mark makes this one.
   return refanged === text ? text : refanged.replaceAll(String.raw`\.`, '.');
@@ -268,6 +268,9 @@ const convertLastLabels = (name: string): string | undefined => {
   return ascii === undefined || isForbidden(ascii) ? undefined : host.slice(0, end) + ascii;
 };
 
+/** Returns where the query or the fragment of `Location.rest` begins. */
+export const endOfPath = (rest: string): number => Math.min(`${rest}?`.indexOf('?'), `${rest}#`.indexOf('#'));
+
 /** Parses the query of `Location.rest`. The result must not be changed, because it is memoized. */
 export const queryOf = memoizeLastTwo((rest): URLSearchParams => {
   const [beforeFragment = ''] = rest.split('#', 1);
@@ -282,12 +285,15 @@ export const queryOf = memoizeLastTwo((rest): URLSearchParams => {
 export const pathOf = memoizeLastTwo((rest): string => {
   if (rest === '' || rest === '/') return '';
   if (NORMALIZED_PATH.test(rest)) return rest.replace(/\/+$/, '');
-  const { pathname } = new URL(/^[/\\]/.test(rest) ? `http://h${rest}` : `http://h/${rest}`);
+  const end = endOfPath(rest);
+  // A blank at the end of a path is kept if a query or a fragment follows the path.
+  const sent = end === rest.length ? rest : `${rest.slice(0, end)}?`;
+  const { pathname } = new URL(/^[/\\]/.test(sent) ? `http://h${sent}` : `http://h/${sent}`);
   // The URL parser's own escapes are normalized.
   const path = rest.includes('%') ? pathname.replace(CODE, normalCode) : pathname;
-  let end = path.length;
-  while (end > 0 && path.charCodeAt(end - 1) === 0x2f) end--;
-  return path.slice(0, end);
+  let length = path.length;
+  while (length > 0 && path.charCodeAt(length - 1) === 0x2f) length--;
+  return path.slice(0, length);
 });
 
 /**
@@ -295,6 +301,6 @@ export const pathOf = memoizeLastTwo((rest): string => {
  * 6.2.2.2) and of `@`, and changes other escapes to upper case.
  */
 const CODE =
-  /(?<!%[\dA-Fa-f]?)%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])/g;
+  /%(?:(2[DEde]|3\d|4[\dA-Fa-f]|5[\dAFaf]|6[1-9A-Fa-f]|7[\dAEae])|[a-f][\dA-Fa-f]|[\dA-F][a-f])(?<!%[\dA-Fa-f]?%..)/g;
 const normalCode = (code: string, plain: string | undefined): string =>
   plain === undefined ? code.toUpperCase() : String.fromCharCode(Number.parseInt(plain, 16));

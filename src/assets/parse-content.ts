@@ -44,7 +44,7 @@ const wholeText = (content: string): ParsedContent => {
  * Combines what a text may open. If it is unknown which of several assets is opened, the text itself is the asset, and
  * each of them can only block it.
  */
-const parseFollowed = (content: string, { targets, carriers, isUnderstood }: FollowedText): Content => {
+const parseFollowed = (content: string, { targets, carriers, isUnderstood, isHostOnly }: FollowedText): Content => {
   const contents = targets.map((target) => ({ target, ...parseText(target) }));
   const [only] = contents;
   if (
@@ -56,7 +56,9 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood }: Fol
   for (const { target, parsed } of contents)
     if (parsed !== undefined) opened.set(`${parsed.type}:${parsed.name}`, { ...parsed, opened: target });
   const isUncertain =
-    !isUnderstood || contents.some(({ code, parsed }) => code !== undefined || parsed.isUncertain === true);
+    !isUnderstood ||
+    isHostOnly ||
+    contents.some(({ code, parsed }) => code !== undefined || parsed.isUncertain === true);
   const [first, ...others] = opened.values();
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
   const isClear = first !== undefined && (others.length === 0 || !isUncertain);

@@ -27,6 +27,17 @@ describe('A link that carries another link', () => {
     expect(wrappingHostsOf(written(form, HOST))).not.toContain(HOST);
   });
 
+  it('that names only the host of a page never stands for a host of many people, nor for a page', () => {
+    const link = (host: string): string => `https://links.us1.defend.egress.com/Warning?@OriginalLink=${host}&crId=1`;
+    for (const [type, host] of [
+      ['URL', 'docs.google.com'],
+      ['URL', 'metamask.app.link'],
+      ['PAGE', HOST],
+    ] as const)
+      expect(assetKey({ type, content: link(host) })).toBe(`${type}:${link(host)}`);
+    expect(parseContent(link(HOST)).parsed).toMatchObject({ name: HOST, isUncertain: true });
+  });
+
   it('is read without the line breaks that the URL parser ignores, also within a percent escape', () => {
     expect(urlOf('https://www.google.com/url?q=https%3A%2F%2F%6\n5vil.example%2Fa')).toBe('URL evil.example');
     expect(urlOf('https://www.google.com/url?%71=https%3A%2F%2Fevil.example&sa=D')).toBe('URL evil.example');

@@ -28,6 +28,8 @@ export const WEB_WRAPPING_LINKS: readonly string[] = [
   'https://urlisolation.com/browser?clickId=a&url=LINK',
   'https://mcas-proxyweb.mcas.ms/certificate-checker?login=false&originalUrl=LINK',
   'https://mail.mailinblack.com/securelink?key=a&url=LINK',
+  'https://links.us1.defend.egress.com/Warning?crId=1&@OriginalLink=HOST',
+  'https://protect-eu.mimecast.com/s/AbC1dEf?domain=HOST',
   'https://checkpoint.url-protection.com/v1/url?o=LINK&g=a&s=b',
   'https://eu1.linkprotect.cudasvc.com/url?a=LINK&c=E,1,x',
   'https://go.bsky.app/redirect?u=LINK',

@@ -19,7 +19,7 @@ function* fieldsOf(text: string): Generator<readonly [field: string, value: stri
 
 /** Returns the locations and mailboxes in a merchant's code; undefined if the text is no such code. */
 export const payeesOfMerchant = (text: string): readonly string[] | undefined => {
-  if (!text.includes('000201') || !MERCHANT.test(text.trim())) return undefined;
+  if (!MERCHANT.test(text.trim())) return undefined;
   return [...fieldsOf(text.trim())]
     .filter(([field]) => TEMPLATE.test(field))
     .flatMap(([, template]) => [...fieldsOf(template)])

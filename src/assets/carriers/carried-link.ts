@@ -1,9 +1,10 @@
 import { isInternalHost } from '../ip-address.js';
 import { locateWeb } from '../link.js';
-import { type Location, trimLikeUrlParser } from '../location.js';
+import { endOfPath, type Location, trimLikeUrlParser } from '../location.js';
 import { decodeOnce } from '../copied-text.js';
+import { isEqual } from '../profiles/site.js';
 import { CARRIERS, LOGIN_MODE, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
-import { ENCODINGS, PARTIAL_ENCODINGS, proxiedHost, withScheme } from './encodings.js';
+import { ENCODINGS, proxiedHost, withScheme } from './encodings.js';
 
 interface Form {
   /** Segments of the path in lower case; `*` matches any segment. */
@@ -64,6 +65,8 @@ export interface CarriedLinks {
   readonly links: readonly string[];
   /** Whether `links` has everything that may be opened. */
   readonly isUnderstood: boolean;
+  /** Whether only the hosts of the links are known. */
+  readonly isHostOnly?: boolean;
 }
 
 const NO_LINKS: readonly string[] = [];
@@ -99,25 +102,30 @@ const endOfSegments = (segments: readonly string[], path: string): number | unde
 
 /** A parameter of a link. Only the values that may be links are decoded, because decoding takes most of the time. */
 interface Parameter {
-  /** The name in lower case. */
   readonly name: string;
   readonly sent: string;
 }
 
-const parametersIn = (query: string): readonly Parameter[] =>
-  trimLikeUrlParser(query)
+const parametersIn = (query: string): readonly Parameter[] => {
+  const isEncoded = mayBeEncoded(query);
+  return trimLikeUrlParser(query)
     .split('&')
     .map((sent) => {
       const end = sent.indexOf('=');
       const name = end === -1 ? sent : sent.slice(0, end);
-      return { name: (/[%+]/.test(name) ? decodeParameter(`=${name}`) : name).toLowerCase(), sent };
+      return { name: isEncoded ? decodeParameter(`=${name}`) : name, sent };
     });
+};
 
+/** For speed, because most values are not encoded. */
+const mayBeEncoded = (text: string): boolean => text.includes('%') || text.includes('+');
 const IS_ENCODED = /%[\da-f]{2}|\+/i;
 /** Decodes the value of a parameter like `URLSearchParams`. */
 const decodeParameter = (sent: string): string => {
   const value = sent.slice(sent.indexOf('=') + 1);
-  return IS_ENCODED.test(value) ? new URLSearchParams(`=${value}`).get('')! : value.toWellFormed();
+  return mayBeEncoded(value) && IS_ENCODED.test(value)
+    ? new URLSearchParams(`=${value}`).get('')!
+    : value.toWellFormed();
 };
 
 /** A target without a host, which opens a page of the carrier. */
@@ -126,7 +134,7 @@ const ON_THE_SAME_HOST = /^[\\/](?![\\/])/;
 const valuesOf = (parameters: readonly Parameter[], wanted: string): readonly string[] => {
   const values: string[] = [];
   for (const { name, sent } of parameters) {
-    if (name !== wanted) continue;
+    if (!isEqual(name, wanted)) continue;
     const value = sent.includes('=') ? trimLikeUrlParser(decodeParameter(sent)) : '';
     if (value !== '' && !ON_THE_SAME_HOST.test(value)) values.push(value);
   }
@@ -152,11 +160,11 @@ const once = <T>(compute: () => T): (() => T) => {
 };
 
 const partsOf = (rest: string): Parts => {
-  const start = rest.search(/[?#]/);
-  const end = start === -1 ? '' : rest.slice(start);
+  const start = endOfPath(rest);
+  const end = rest.slice(start);
   const hash = end.indexOf('#');
   return {
-    path: start === -1 ? rest : rest.slice(0, start),
+    path: rest.slice(0, start),
     end,
     query: once(() =>
       end.startsWith('?') ? parametersIn(hash === -1 ? end.slice(1) : end.slice(1, hash)) : NO_PARAMETERS,
@@ -175,7 +183,8 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
     if (form.encoding !== 'link') return rest === '' ? undefined : decoded([trimLikeUrlParser(rest + end)], form);
     if (!MAY_BE_LINK.test(rest)) return undefined;
     // A link that is percent-encoded as a whole has its own query, and the query behind it belongs to the carrier.
-    const isEncoded = rest.split('/', 1)[0]!.includes('%');
+    const percent = rest.indexOf('%');
+    const isEncoded = percent !== -1 && !rest.slice(0, percent).includes('/');
     const link = isEncoded ? decodeOnce(rest) : rest;
     const links = decode(isEncoded && link.includes('?') ? link : link + end);
     // Undecoded, the text before the @ is a user.
@@ -199,7 +208,8 @@ const decoded = (texts: readonly string[], { encoding }: Form): CarriedLinks => 
   const links = texts.map(decode);
   return {
     links: links.flat(),
-    isUnderstood: !PARTIAL_ENCODINGS.has(encoding) && links.every(({ length }) => length > 0),
+    isUnderstood: links.every(({ length }) => length > 0),
+    isHostOnly: encoding === 'domain',
   };
 };
 
@@ -219,6 +229,7 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   let isCarrier = false;
   let isPath = false;
   let isUnderstood = true;
+  let isHostOnly = false;
   for (const form of forms) {
     // A path that ends in a link is read only if no other form has a link, and then no other form is read.
     if (links.length > 0 && (form.parameter === undefined || isPath)) continue;
@@ -228,15 +239,18 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
     isPath = form.parameter === undefined;
     links = links.length === 0 ? match.links : [...links, ...match.links];
     if (match !== NO_LINK && !match.isUnderstood) isUnderstood = false;
+    if (match.isHostOnly === true) isHostOnly = true;
   }
   if (!isCarrier) return undefined;
   if (links.length > 1) links = [...new Set(links)];
-  return { links, isUnderstood: isUnderstood && links.length === 1 };
+  return { links, isUnderstood: isUnderstood && links.length === 1, isHostOnly };
 };
 
 /** Adds the parameters that the parameter `sso` of a provider of Discourse carries in base64. */
 const withEncoded = (one: Parameter): readonly Parameter[] =>
-  one.name === 'sso' ? [one, ...parametersIn(Buffer.from(decodeParameter(one.sent), 'base64').toString())] : [one];
+  isEqual(one.name, 'sso')
+    ? [one, ...parametersIn(Buffer.from(decodeParameter(one.sent), 'base64').toString())]
+    : [one];
 
 /** The longest part of a link, after its host, that is compared with `LOGIN_PAGE` and `LOGIN_MODE`. */
 const MAX_LOGIN_PAGE_LENGTH = 512;
@@ -245,7 +259,7 @@ const isLogin = ({ host, rest }: Location, path: string): boolean => {
   const start = rest.slice(0, MAX_LOGIN_PAGE_LENGTH);
   return LOGIN_PAGE.test(host + start.slice(0, path.length)) || LOGIN_MODE.test(start);
 };
-const namesReturn = ({ name }: Parameter): boolean => RETURN_PARAMETER.test(name.replace(/[_.-]/g, ''));
+const namesReturn = ({ name }: Parameter): boolean => RETURN_PARAMETER.test(name.replace(/[_.-]/g, '').toLowerCase());
 
 /**
  * Returns the links to other hosts that a page of a log-in opens afterwards (`redirect_uri`, `continue`). Paths, hosts

@@ -42,11 +42,11 @@ export const CARRIERS = `
   protect.fireeye.com *.fireeye.com *.trellix.com url?u={link} v1/url?u={link}
   *.safelink.emails.azure.net redirect?destination={link}
   linklock.titanhq.com analyse?url={link}
-  url-protection.com *.url-protection.com v1/url?o={link} // Check Point Harmony Email
+  checkpoint.url-protection.com avanan.url-protection.com v1/url?o={link} // Check Point Harmony Email and Collaboration
   *.antiphishing.vadesecure.com antiphishing.vadesecure.com *?u={link} // Vade for Microsoft 365
   *.vadesecure.com safeproxy/*?u={link} // Vade for Microsoft 365
   link.zixcentral.com u/*/*?u={link} // OpenText Zix Link Protection
-  urlisolation.com *.urlisolation.com browser?url={link} // Proofpoint Isolation
+  urlisolation.com browser?url={link} // Proofpoint URL Isolation
   mailinblack.com *.mailinblack.com securelink?url={link} // Mailinblack Protect
   *.defend.egress.com warning?@originallink={domain} // Egress Defend
   link.edgepilot.com ?u={link}
@@ -76,7 +76,7 @@ export const CARRIERS = `
   calendly.com url?q={link}
   links.rediff.com cgi-bin/red.cgi?red={link}
   public-api.wordpress.com bar?redirect_to={link}
-  substack.com *.substack.com redirect/2/{token}
+  substack.com redirect/2/{token}
   view.officeapps.live.com op/view.aspx?src={link} op/embed.aspx?src={link}
   docs.google.com viewer?url={link} gview?url={link} viewerng/viewer?url={link}
   youtube.com music.youtube.com gaming.youtube.com redirect?q={link} attribution_link?u={link}
@@ -161,8 +161,7 @@ export const CARRIERS = `
   wallet.coinbase.com base.app dapp?cb_url={link} dapp?url={link}
   phantom.app phantom.com ul/browse/{link} ul/v1/browse/{link} ul/browse?url={link} ul/v1/browse?url={link} ul/*?app_url={link} ul/*?redirect_link={link} ul/v1/*?app_url={link} ul/v1/*?redirect_link={link} // https://docs.phantom.com/phantom-deeplinks/provider-methods/connect.md
   phantom: browse/{link} v1/browse/{link} ul/browse/{link} ul/v1/browse/{link} browse?url={link} v1/browse?url={link}
-  solflare.com backpack.app glow.app ul/browse/{link} ul/v1/browse/{link} ul/*?app_url={link} ul/*?redirect_link={link} ul/v1/*?app_url={link} ul/v1/*?redirect_link={link}
-  solflare: backpack: browse/{link} v1/browse/{link} ul/browse/{link} ul/v1/browse/{link}
+  solflare.com backpack.app ul/v1/browse/{link} ul/v1/*?app_url={link} ul/v1/*?redirect_link={link} // https://docs.solflare.com/solflare/technical/deeplinks https://docs.backpack.app/deeplinks
   link.trustwallet.com trust: open_url?url={link} send?address={account}
   link.onchain.com open_url?url={link}
   okx: okex: wallet/dapp/url?dappurl={link} wallet/dapp/details?dappurl={link}
@@ -209,7 +208,8 @@ export const CARRIERS = `
 
 /**
  * Hosts of proxies whose subdomains name the host that is opened: `evil.example.mcas.ms`. The products are Microsoft
- * Defender for Cloud Apps and Netskope.
+ * Defender for Cloud Apps (https://learn.microsoft.com/defender-cloud-apps/network-requirements) and the reverse proxy
+ * of Netskope, as in public links to `aws.amazon.com.rproxy.goskope.com`.
  */
 export const PROXIES = /^([^.]+\..+)\.(?:mcas\.ms|mcas-gov\.(?:us|ms)|rproxy\.goskope\.com)$/;
 

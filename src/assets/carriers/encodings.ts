@@ -27,7 +27,7 @@ const fromToken = (text: string): readonly string[] => {
 
 /** `-XX` stands for a percent escape, and `_` for a slash. */
 const fromDashes = (text: string): readonly string[] => [
-  withScheme(decodeOnce(text.replaceAll('-', '%').replaceAll('_', '/'))),
+  withScheme(decodeOnce(text.split('-').join('%').split('_').join('/'))),
 ];
 
 const RUN_LENGTHS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -79,9 +79,6 @@ export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
   ethereum: (text) => [`ethereum:${text}`],
   json: (text) => (text.replaceAll(String.raw`\/`, '/').match(WEB_LINK_IN_TEXT) ?? []).map(withScheme),
 };
-
-/** Encodings that tell only a part of the target. */
-export const PARTIAL_ENCODINGS: ReadonlySet<string> = new Set(['domain']);
 
 /**
  * Decodes the host that a proxy opens. The host of a page that Google translates has dashes for dots:

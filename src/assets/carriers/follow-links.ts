@@ -14,7 +14,7 @@ const NOT_AN_APP =
 /** Maximum number of characters that are searched. */
 const MAX_SEARCHED_LENGTH = 4_096;
 /** The start of a web link in the path, in a parameter or in the JSON of an app link. */
-const WEB_LINK = /(?<=[=/:"'|]|%22|%7c)https?(?::\/\/|%(?:25)*3a)/gi;
+const WEB_LINK = /(?=h)(?<=[=/:"'|]|%22|%7c)https?(?::\/\/|%(?:25)*3a)/gi;
 
 /**
  * Returns the web links in a link of an unknown app. It is unknown which of several links the app opens. Returns
@@ -163,8 +163,10 @@ export interface FollowedText {
   readonly carriers: readonly Location[];
   /** The targets that are opened after another target, as after a log-in. */
   readonly returns: ReadonlySet<string>;
-  /** Whether `targets` has everything that the text may open. */
+  /** Whether `targets` has everything that the text may open, or the host of it. */
   readonly isUnderstood: boolean;
+  /** Whether only the host of a target is known. */
+  readonly isHostOnly: boolean;
 }
 
 /**
@@ -178,6 +180,7 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
   const targets = new Set<string>();
   const carriers = new Map<string, Location>();
   let isUnderstood = true;
+  let isHostOnly = false;
   let followed = 0;
   let openedCharacters = 0;
   const returns = new Set<string>();
@@ -195,6 +198,7 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
     const carrier = step.carrier ?? (openedCharacters > MAX_OPENED_CHARACTERS ? step.opened : undefined);
     if (carrier !== undefined && !hostsUserPages(carrier.host)) carriers.set(carrier.host, { ...carrier, rest: '' });
     if (!step.isUnderstood || step.links.length > MAX_CANDIDATES) isUnderstood = false;
+    if (step.isHostOnly === true) isHostOnly = true;
     for (const link of step.links.slice(0, MAX_CANDIDATES)) {
       followed += 1;
       if (depth === MAX_DEPTH || followed > MAX_LINKS || link.length > text.length + ADDED_LENGTH) {
@@ -209,5 +213,5 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
   };
   follow(first, sent, 0);
   if (targets.size === 0 && carriers.size === 0) return undefined;
-  return { targets: [...targets], carriers: [...carriers.values()], returns, isUnderstood };
+  return { targets: [...targets], carriers: [...carriers.values()], returns, isUnderstood, isHostOnly };
 };

@@ -78,7 +78,7 @@ const TEXTS_BEHIND_LINK = new RegExp(`[^${END},;"'\`|]+`, 'gu');
 const HAS_END = new RegExp(`[${END},;"'\`|]|\\]\\(`, 'u');
 /** The begin of a web link behind a letter or a sign of a script that is written without spaces. */
 const BEHIND_CJK =
-  /(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\u3001-\u303f\uff01-\uffee])(?=h[tx*_]{2}ps?(?::\/\/|\[:))/giu;
+  /(?=h[tx*_]{2}ps?(?::\/\/|\[:))(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\u3001-\u303f\uff01-\uffee])/giu;
 const STARTS_AS_LINK = /^[\s"'`(]{0,16}(?:h[tx*_]{2}ps?(?::|\[:)|[\w.-]{1,253}(?:[/?#,;]|$))/i;
 /** The part of a text that may be a target, without the name of a field before a web address. */
 const FIELD = new RegExp(String.raw`^[\w.;+-]{1,64}[:=](?=${WEB})`, 'i');

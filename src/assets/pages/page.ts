@@ -1,5 +1,5 @@
 import { type Location, pathOf, queryOf, refang } from '../location.js';
-import { DEFAULT_SUBDOMAINS } from '../profiles/site.js';
+import { DEFAULT_SUBDOMAINS, isEqual } from '../profiles/site.js';
 import { SITES } from '../profiles/sites.js';
 import { decodeOnce } from '../copied-text.js';
 import { HELD_LINK, holdsUnreadLink } from '../carriers/carried-link.js';
@@ -275,7 +275,7 @@ const matchSegments = (
       const part = segment === '{hex}' ? text : text.slice(text.lastIndexOf('-') + 1);
       if (!HEX.test(part) || (segment !== '{hex}' && part === text)) return undefined;
       parts.push(part.toLowerCase());
-    } else if (text.toLowerCase() !== segment) return undefined;
+    } else if (!isEqual(text, segment)) return undefined;
   }
   return parts;
 };
