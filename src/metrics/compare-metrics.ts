@@ -2,7 +2,7 @@ import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
 import { json, nullable, statement } from '../postgres/statement.js';
 import { MEASURE } from '../events/facts.js';
 import { COUNTED_RANGE, countValues, MOMENT, MOMENT_COLUMNS, OTHER_MEASURES, OWNED, suffixed } from './count-sql.js';
-import type { Totals } from './metrics.dto.js';
+import { eachOf, METRIC_NAMES, type Totals } from './metrics.dto.js';
 import type { ComparedMetrics, Comparison, ComparisonWindow } from './comparison.dto.js';
 import type { Range, RequestedRange } from '../http/parameters.js';
 import { NAMED_TYPES, toTotals } from './get-metrics.js';
@@ -108,12 +108,6 @@ const compared = ({ from, to }: Range, metrics: Totals): ComparedMetrics => ({
   metrics,
 });
 
-const eachOf = <Value>(totals: Totals, value: (name: keyof Totals) => Value): Record<keyof Totals, Value> =>
-  Object.fromEntries(Object.keys(totals).map((name) => [name, value(name as keyof Totals)])) as Record<
-    keyof Totals,
-    Value
-  >;
-
 @QueryHandler(CompareMetrics)
 export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
   constructor(private readonly queries: MetricsQueries) {}
@@ -136,8 +130,8 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
           with: query.earlier,
           current: compared(range, current),
           earlier: compared(before, earlier),
-          difference: eachOf(current, (name) => current[name] - earlier[name]),
-          ratio: eachOf(current, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
+          difference: eachOf(METRIC_NAMES, (name) => current[name] - earlier[name]),
+          ratio: eachOf(METRIC_NAMES, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
         },
         ...momentOf(counted!),
         requestInstants: query.range.to === undefined ? [range.to, before.from, before.to] : [],

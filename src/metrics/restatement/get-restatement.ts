@@ -7,12 +7,11 @@ import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { toMetrics, toTotals } from '../get-metrics.js';
 import { FIELDS } from '../get-timeline.js';
 import { MetricsQueries } from '../metrics-queries.js';
-import type { Metrics, Totals } from '../metrics.dto.js';
+import { eachOf, METRIC_NAMES, type MetricOfRecords, type Metrics, type Totals } from '../metrics.dto.js';
 import {
   type Cause,
   type ChangesOfMetric,
   type CountedAs,
-  METRIC_NAMES,
   type RestatedRecord,
   type Restatement,
 } from './restatement.dto.js';
@@ -56,9 +55,6 @@ export class GetRestatement extends Query<AsOf<Restatement>> {
     ({ range: this.range, from: this.from, to: this.known } = inOrder(change));
   }
 }
-
-const eachMetric = <Value>(value: (name: keyof Totals) => Value): Record<keyof Totals, Value> =>
-  Object.fromEntries(METRIC_NAMES.map((name) => [name, value(name)])) as Record<keyof Totals, Value>;
 
 /** Numbers by key, of either of two lists. */
 const bothOf = <Key extends string>(
@@ -104,7 +100,7 @@ const changesOf = (counts: readonly ChangeCount[]): Restatement['changes'] => {
     corrected: { added: sum(false, 3, matches), removed: sum(false, 4, matches) },
   });
   return {
-    metrics: eachMetric((name) => ({
+    metrics: eachOf(METRIC_NAMES, (name) => ({
       late: { added: lateAdded[name], removed: lateRemoved[name] },
       corrected: { added: added[name], removed: removed[name] },
     })),
@@ -136,7 +132,7 @@ export class GetRestatementHandler implements IQueryHandler<GetRestatement> {
         then,
         now,
         difference: {
-          metrics: eachMetric((name) => now.metrics[name] - then.metrics[name]),
+          metrics: eachOf(METRIC_NAMES, (name) => now.metrics[name] - then.metrics[name]),
           blockedByType: bothOf('type', then.blockedByType, now.blockedByType).map(([type, before, after]) => ({
             type,
             count: after - before,
@@ -180,7 +176,7 @@ export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
   }
 }
 
-const METRIC_OF: Readonly<Record<number, CountedAs['metric']>> = {
+const METRIC_OF: Readonly<Record<number, MetricOfRecords>> = {
   ...FIELDS,
   [MEASURE.threat]: 'newThreats',
 };
