@@ -72,7 +72,7 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     for (;;) {
       const key = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
-        const statement = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
+        const statement = NEXT_ELEMENTS.query({ organization, after: last.position, limit, kinds });
         const page = pageOf(await send<PageRow>(statement));
         requireReached(isReplica, page.upTo, hasWaited ? Infinity : last.position);
         // Asked after each page: an event that the log still has was also in the log when the page was read.
