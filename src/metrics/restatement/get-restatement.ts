@@ -1,12 +1,12 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../../http/requests.js';
 import { type Fact, MEASURE } from '../../events/facts.js';
 import { formatInstant } from '../../events/instant.js';
-import { Invalid } from '../../errors.js';
-import type { Range, RequestedRange } from '../../http/parameters.js';
+import type { Range } from '../../http/parameters.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { toMetrics, toTotals } from '../get-metrics.js';
 import { FIELDS } from '../get-timeline.js';
-import { MetricsQueries } from '../metrics-queries.js';
+import { MetricsQueries, type MetricsQuery } from '../metrics-queries.js';
 import { eachOf, METRIC_NAMES, type MetricOfRecords, type Metrics, type Totals } from '../metrics.dto.js';
 import {
   type Cause,
@@ -24,37 +24,14 @@ import {
   type StateThen,
 } from './restatement-sql.js';
 
-/** What of the metrics of a range changed between two states of the log. */
-export interface Change {
-  readonly range: RequestedRange;
-  readonly from: Moment;
-  readonly to: Moment;
-}
-
-export const NOT_IN_ORDER = 'from must not be after to';
-
-/** @throws Invalid if `from` is after `to` */
-const inOrder = (change: Change): Change => {
-  if (change.from.position > change.to.position) throw new Invalid(NOT_IN_ORDER);
-  return change;
-};
-
-export class GetRestatement extends Query<AsOf<Restatement>> {
-  readonly range: RequestedRange;
+/** The parameters of a query about what of the metrics of a range changed between two states of the log. */
+export interface RestatementQuery extends MetricsQuery {
   readonly from: Moment;
   /** The later state. */
   readonly known: Moment;
-  constructor(
-    readonly organization: string,
-    change: Change,
-    readonly brand: string | undefined,
-    /** The result reflects at least this position of the log. */
-    readonly minPosition?: number,
-  ) {
-    super();
-    ({ range: this.range, from: this.from, to: this.known } = inOrder(change));
-  }
 }
+
+export class GetRestatement extends queryOf<AsOf<Restatement>, RestatementQuery>() {}
 
 /** Numbers by key, of either of two lists. */
 const bothOf = <Key extends string>(
@@ -157,24 +134,14 @@ export interface RestatedPage {
 }
 
 /** A page of the records that count otherwise now than then, the one that changed last first. */
-export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
-  readonly range: RequestedRange;
-  readonly from: Moment;
-  /** The later state. */
-  readonly known: Moment;
-  constructor(
-    readonly organization: string,
-    change: Change,
-    readonly brand: string | undefined,
-    readonly limit: number,
+export class ListRestatedRecords extends queryOf<
+  AsOf<RestatedPage>,
+  RestatementQuery & {
+    readonly limit: number;
     /** The position of the last record of the page before. Undefined: this is the first page. */
-    readonly before: number | undefined,
-    readonly minPosition?: number,
-  ) {
-    super();
-    ({ range: this.range, from: this.from, to: this.known } = inOrder(change));
+    readonly before?: number | undefined;
   }
-}
+>() {}
 
 const METRIC_OF: Readonly<Record<number, MetricOfRecords>> = {
   ...FIELDS,
