@@ -16,7 +16,7 @@ type MetricsRange = (typeof RANGES)[keyof typeof RANGES];
 const askService = ({ pool }: Database) => {
   const handler = new GetFalsePositivesHandler(new MetricsQueries(pool));
   return async (range: MetricsRange): Promise<FalsePositives> =>
-    (await handler.execute(new GetFalsePositives(LARGEST_ORGANIZATION, range))).result;
+    (await handler.execute(new GetFalsePositives({ organization: LARGEST_ORGANIZATION, range }))).result;
 };
 
 /** Counts the threats one by one, grouped by type or by day. */

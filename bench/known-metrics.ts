@@ -43,7 +43,7 @@ const plainCount = async (pool: Pool, { position }: Moment, { from, to }: Range)
 const askKnown = ({ pool }: Database, known: Moment) => {
   const handler = new GetMetricsHandler(new MetricsQueries(pool));
   return async (range: Range): Promise<Metrics> =>
-    (await handler.execute(new GetMetrics(LARGEST_ORGANIZATION, range, undefined, undefined, known))).result;
+    (await handler.execute(new GetMetrics({ organization: LARGEST_ORGANIZATION, range, known }))).result;
 };
 
 /** Compares the metrics of a range as they were known at its end, and a month earlier, with the present metrics. */

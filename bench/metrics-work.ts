@@ -35,7 +35,7 @@ export const filledDatabase = (bench: Bench, facts: number, organizations = ORGA
 export const askService = ({ pool }: Database) => {
   const handler = new GetMetricsHandler(new MetricsQueries(pool));
   return async (range: Range, organization = LARGEST_ORGANIZATION): Promise<Metrics> =>
-    (await handler.execute(new GetMetrics(organization, range, undefined))).result;
+    (await handler.execute(new GetMetrics({ organization, range }))).result;
 };
 
 /** Counts without a rollup: one pass over the covering index; the three results are grouped from it. */

@@ -93,7 +93,7 @@ const askPlain = async ({ pool }: Database, { from, to }: MetricsRange): Promise
 
 const askService = async ({ pool }: Database, range: MetricsRange): Promise<TakedownStatistics> => {
   const handler = new GetTakedownStatisticsHandler(new MetricsQueries(pool));
-  return (await handler.execute(new GetTakedownStatistics(LARGEST_ORGANIZATION, range, undefined))).result;
+  return (await handler.execute(new GetTakedownStatistics({ organization: LARGEST_ORGANIZATION, range }))).result;
 };
 
 const timesOf = ({ median, p90, p99, longest }: TakedownStatistics['timeToTakedown']['byType'][number]) => [

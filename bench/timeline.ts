@@ -15,7 +15,7 @@ import { sequentially } from './paired.js';
 
 const ask = async ({ pool }: Database, range: Range, interval: Interval): Promise<Timeline> => {
   const handler = new GetTimelineHandler(new MetricsQueries(pool), new TimeSlices());
-  return (await handler.execute(new GetTimeline(LARGEST_ORGANIZATION, range, undefined, interval))).result;
+  return (await handler.execute(new GetTimeline({ organization: LARGEST_ORGANIZATION, range, interval }))).result;
 };
 
 /** Counts in one pass over the covering index, grouped by day, and groups the days by interval. */

@@ -12,7 +12,6 @@ import { forEachYielding } from '../src/flow/time.js';
 export const STORE_STREAMS = statement(
   'asset-groups-store-streams',
   { organization: 'text[]', revision: 'bigint[]', lastGroupId: 'bigint[]', latestAt: 'bigint[]' },
-  {},
   `
     insert into asset_group_streams as s (organization, revision, last_group_id, latest_at)
     select * from unnest(:organization, :revision, :lastGroupId, :latestAt)
@@ -46,7 +45,6 @@ export const STORE_RESPONSES = storeNewest(
 export const DELETE_EXPIRED_RESPONSES = statement(
   'asset-groups-delete-expired-responses',
   { organizations: 'text[]', keptMs: 'bigint' },
-  {},
   `
     delete from asset_group_requests r using asset_group_streams s
     where s.organization = any(:organizations) and r.organization = s.organization
@@ -57,7 +55,6 @@ export const DELETE_EXPIRED_RESPONSES = statement(
 export const REDACT_ASSETS = statement(
   'asset-groups-redact-assets',
   { organization: 'text[]', assetHash: 'text[]' },
-  {},
   `
     update grouped_assets a set content = '${REDACTED}'
     from unnest(:organization, :assetHash) i (organization, asset)
@@ -79,7 +76,6 @@ export const STORE_ASSETS = statement(
     type: 'text[]',
     content: 'text[]',
   },
-  {},
   `
     with newer as materialized (
       select i.*, known.group_id as old_group_id

@@ -49,7 +49,6 @@ export const STORE_ENTRIES = storeNewest(
 export const REDACT_ENTRIES = statement(
   'asset-statuses-redact-entries',
   { changeIds: 'text[]' },
-  {},
   `
     update asset_status_entries set asset_hash = '', asset = '', content = '${REDACTED}'
     where change_id = any(:changeIds)`,
@@ -62,7 +61,6 @@ export const REDACT_ENTRIES = statement(
 export const STORE_STATUSES = statement(
   'store-asset-statuses',
   { assetHash: 'text[]', asset: 'text[]', position: 'bigint[]' },
-  {},
   `
     insert into asset_statuses as s (asset_hash, asset, content, status, created_at, position)
     select t.asset_hash, coalesce(newest.asset, t.asset), newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position

@@ -26,7 +26,6 @@ const MAX_POSITION = 2n ** 63n - 1n;
 export const ADD_BOUNDS = statement(
   'bounded-times-add',
   { positions: 'bigint[]', seenAt: 'bigint' },
-  {},
   `
     insert into service.bounded_times (position, seen_at) select position, :seenAt from unnest(:positions) position
     on conflict do nothing`,

@@ -9,7 +9,6 @@ import { type Projection, versionOf } from './projection.js';
 export const INSERT_CHECKPOINTS = statement(
   'checkpoints-enter',
   { projections: 'text[]', versions: 'integer[]', logId: 'text', position: 'bigint' },
-  {},
   `
     insert into read.checkpoints (projection, log_id, position, as_of, version)
     select name, :logId, :position, 0, version from unnest(:projections, :versions) p (name, version)
@@ -65,7 +64,6 @@ export const PARK = statement(
     keyId: 'text[]',
     unreadable: 'boolean[]',
   },
-  {},
   `
     insert into parked_events (
       projection, event_id, position, stream, revision, type, data, metadata, reason, recorded_at,

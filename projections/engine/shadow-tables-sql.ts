@@ -6,7 +6,7 @@ export const TRY_LOCK = statement(
   { locked: 'boolean' },
   'select pg_try_advisory_lock(hashtext(:lock)) as locked',
 );
-export const UNLOCK_ALL = statement('rebuild-unlock-all', {}, {}, 'select from pg_advisory_unlock_all()');
+export const UNLOCK_ALL = statement('rebuild-unlock-all', {}, 'select from pg_advisory_unlock_all()');
 
 export const COLUMNS_OF_TABLE = statement(
   'verify-columns-of-table',

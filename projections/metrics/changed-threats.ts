@@ -50,7 +50,6 @@ export const READ_CHANGED_THREATS = statement(
 export const STORE_CHANGED_THREATS = statement(
   'metrics-store-changed-threats',
   { ...KEY, countedAt: 'bigint[]', type: 'text[]', newestAt: 'bigint[]', newestType: 'text[]' },
-  {},
   `
     insert into changed_threats (organization, id, counted_at, type, newest_at, newest_type)
     select * from unnest(:organization, :id, :countedAt, :type, :newestAt, :newestType)
@@ -61,7 +60,6 @@ export const STORE_CHANGED_THREATS = statement(
 export const DELETE_CHANGED_THREATS = statement(
   'metrics-delete-changed-threats',
   KEY,
-  {},
   `
     delete from changed_threats t using unnest(:organization, :id) i (organization, id)
     where t.organization = i.organization and t.id = i.id`,
@@ -74,7 +72,6 @@ export const DELETE_CHANGED_THREATS = statement(
 export const ADD_TO_CHANGED_DAYS = statement(
   'metrics-add-to-changed-days',
   { organization: 'text[]', day: 'integer[]', type: 'text[]', counted: 'bigint[]', falsePositives: 'bigint[]' },
-  {},
   `
     with changed as materialized (
       select i.organization, i.day, i.type, d.place, i.counted + coalesce(d.counted, 0) as counted,

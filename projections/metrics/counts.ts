@@ -20,7 +20,6 @@ const countStatements = <const Key extends Readonly<Record<string, ArrayType>>>(
     add: statement(
       `metrics-add-to-${table}`,
       parameters,
-      {},
       `
         insert into ${table} as t (${columns.join(', ')}, n) select * from ${rows}
         on conflict (${columns.join(', ')}) do update set n = t.n + excluded.n`,
@@ -28,7 +27,6 @@ const countStatements = <const Key extends Readonly<Record<string, ArrayType>>>(
     subtract: statement(
       `metrics-take-from-${table}`,
       parameters,
-      {},
       `
         merge into ${table} t using ${rows} on ${columns.map((column) => `t.${column} = s.${column}`).join(' and ')}
         when matched and t.n = s.n then delete

@@ -52,7 +52,6 @@ export const INSERT_NEW_RECORDS = statement(
 export const UPDATE_RECORDS = statement(
   'metrics-update-records',
   STATE,
-  {},
   `
     update records r set version = i.version, event_id = i.event_id, counts = i.counts::json, position = i.position,
       named = i.named::text[]
@@ -85,7 +84,6 @@ export const READ_FORMER_STATES = statement(
 export const INSERT_FORMER_STATES = statement(
   'metrics-insert-former-states',
   STATE,
-  {},
   `
     insert into former_states (${COLUMNS})
     select organization, kind, id, version, event_id, counts::json, position, named::text[]
@@ -95,7 +93,6 @@ export const INSERT_FORMER_STATES = statement(
 export const DELETE_FORMER_STATES = statement(
   'metrics-delete-former-states',
   RECORD,
-  {},
   `
     delete from former_states s using unnest(:organization, :kind, :id) i (organization, kind, id)
     where s.organization = i.organization and s.kind = i.kind and s.id = i.id`,
@@ -119,7 +116,6 @@ const IS_FACT = KEY.split(', ')
 export const END_FACTS = statement(
   'metrics-end-facts',
   { ...FACT, until: 'bigint[]' },
-  {},
   `
     with ended as (
       delete from facts f using unnest(${FACTS}, :until) d (${KEY}, until) where ${IS_FACT}
@@ -132,7 +128,6 @@ export const END_FACTS = statement(
 export const INSERT_FACTS = statement(
   'metrics-insert-facts',
   { ...FACT, since: 'bigint[]', lag: 'smallint[]' },
-  {},
   `
     insert into facts (${KEY}, since, lag)
     select * from unnest(${FACTS}, :since, :lag)`,
@@ -143,7 +138,6 @@ const FORMER = { ...FACT, since: 'bigint[]', until: 'bigint[]', span: 'smallint[
 export const INSERT_FORMER_FACTS = statement(
   'metrics-insert-former-facts',
   FORMER,
-  {},
   `
     insert into former_facts (${KEY}, since, until, span)
     select * from unnest(${FACTS}, :since, :until, :span)`,
@@ -152,7 +146,6 @@ export const INSERT_FORMER_FACTS = statement(
 export const DELETE_FORMER_FACTS = statement(
   'metrics-delete-former-facts',
   FORMER,
-  {},
   `
     delete from former_facts f
     using unnest(${FACTS}, :since, :until, :span) d (${KEY}, since, until, span)

@@ -12,7 +12,6 @@ export const READ_LOG_CLOCK = statement(
 export const ADVANCE_LOG_CLOCK = statement(
   'metrics-advance-clock',
   { position: 'bigint[]', recordedAt: 'bigint[]' },
-  {},
   'insert into log_clock (position, recorded_at) select * from unnest(:position, :recordedAt)',
 );
 
@@ -20,7 +19,6 @@ export const ADVANCE_LOG_CLOCK = statement(
 export const INSERT_LOG_STEPS = statement(
   'metrics-insert-clock-steps',
   { position: 'bigint[]', recordedAt: 'bigint[]' },
-  {},
   `
     with entered as materialized (
       select i.*, coalesce(c.recorded_at, -1) as known

@@ -131,7 +131,7 @@ const projectConcurrently = async (context: RunContext, events: number, hasFence
   const queries = new Random(context.seed);
   for (let n = 0; n < 40; n += 1) {
     const query = randomQuery(queries);
-    const answered = await handler.execute(new GetMetrics(query.organization, query, query.brand)).then(
+    const answered = await handler.execute(new GetMetrics({ ...query, range: query })).then(
       ({ result }) => result,
       (error: Error) => error.message,
     );

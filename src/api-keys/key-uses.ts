@@ -12,7 +12,6 @@ import { WatchPool } from '../read-models/pools.js';
 export const STORE_KEY_USES = statement(
   'key-uses-note',
   { keyId: 'text[]', lastUsedAt: 'bigint[]' },
-  {},
   `
     insert into service.key_uses as k (key_id, last_used_at)
     select * from unnest(:keyId, :lastUsedAt) u (key_id, last_used_at) order by key_id

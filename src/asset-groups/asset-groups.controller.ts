@@ -72,7 +72,7 @@ export class AssetGroupsController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<NamedAssetGroupDto> {
-    const create = new CreateAssetGroup(organization, name, idempotencyKey, origin);
+    const create = new CreateAssetGroup({ organization, name, idempotencyKey, origin });
     const { result, position } = await this.commands.execute(create);
     const { replayed, ...group } = result;
     await this.tokens.add(reply, position);
@@ -113,7 +113,7 @@ export class AssetGroupsController {
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<NamedAssetGroupDto> {
-    const rename = new RenameAssetGroup(organization, groupIdOf(id), name, origin);
+    const rename = new RenameAssetGroup({ organization, groupId: groupIdOf(id), name, origin });
     return this.tokens.addTo(reply, await this.commands.execute(rename));
   }
 
@@ -132,7 +132,7 @@ export class AssetGroupsController {
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<DeletedAssetGroupDto> {
-    const remove = new DeleteAssetGroup(organization, groupIdOf(id), origin);
+    const remove = new DeleteAssetGroup({ organization, groupId: groupIdOf(id), origin });
     return this.tokens.addTo(reply, await this.commands.execute(remove));
   }
 }
@@ -167,7 +167,8 @@ export class GroupAssetsController {
     @Param('id') id: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ListedAssetGroupDto> {
-    return this.tokens.addTo(reply, await this.queries.execute(new GetAssetGroup(organization, groupIdOf(id))));
+    const get = new GetAssetGroup({ organization, groupId: groupIdOf(id) });
+    return this.tokens.addTo(reply, await this.queries.execute(get));
   }
 
   @Get('assets')
@@ -187,7 +188,7 @@ export class GroupAssetsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<GroupAssetPageDto> {
     const pageSize = Number(limit ?? DEFAULT_LIMIT);
-    const list = new ListGroupAssets(organization, groupIdOf(id), pageSize, cursor);
+    const list = new ListGroupAssets({ organization, groupId: groupIdOf(id), limit: pageSize, cursor });
     return this.tokens.addTo(reply, await this.queries.execute(list));
   }
 
@@ -244,7 +245,7 @@ export class GroupAssetsController {
     origin: Origin,
     reply: FastifyReply,
   ): Promise<{ results: readonly MembershipItem[]; count: (result: MembershipResult) => number }> {
-    const command = new ChangeMembership(action, organization, groupIdOf(id), contents, origin);
+    const command = new ChangeMembership({ action, organization, groupId: groupIdOf(id), contents, origin });
     const results = await this.tokens.addTo(reply, await this.commands.execute(command));
     return { results, count: (result) => results.filter((item) => item.result === result).length };
   }

@@ -1,6 +1,7 @@
 import { Injectable, Optional } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { commandOf } from '../http/requests.js';
 import { TooManyRequests, Unavailable } from '../errors.js';
 import { KEY_VERSION } from '../assets/asset.js';
 import type { AtPosition } from '../event-log/command-queue.js';
@@ -209,17 +210,10 @@ const takeBatch = (queue: Waiting[]): Waiting[] => {
 };
 
 /** Adds assets to a group or removes them. The result has one item per content, in order. */
-export class ChangeMembership extends Command<AtPosition<readonly MembershipItem[]>> {
-  constructor(
-    readonly action: 'add' | 'remove',
-    readonly organization: string,
-    readonly groupId: number,
-    readonly contents: readonly unknown[],
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
-}
+export class ChangeMembership extends commandOf<
+  AtPosition<readonly MembershipItem[]>,
+  Omit<MembershipRequest, 'contents'> & { readonly contents: readonly unknown[]; readonly origin?: Origin }
+>() {}
 
 @CommandHandler(ChangeMembership)
 export class ChangeMembershipHandler implements ICommandHandler<ChangeMembership> {

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { commandOf } from '../http/requests.js';
 import { type AtPosition, CommandQueue, declareWaiting } from '../event-log/command-queue.js';
 import { EventLog } from '../event-log/event-log.js';
 import { assetGroupsStream } from '../events/streams.js';
@@ -81,17 +82,19 @@ interface CreatedAssetGroup extends NamedAssetGroupDto {
   readonly replayed: boolean;
 }
 
-export class CreateAssetGroup extends Command<AtPosition<CreatedAssetGroup>> {
-  constructor(
-    readonly organization: string,
-    readonly name: string,
-    /** The `Idempotency-Key` as sent; undefined if the client did not send one. */
-    readonly idempotencyKey: string | undefined,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
+interface OfOrganization {
+  readonly organization: string;
+  /** The caller, who is stored in the metadata of the events. */
+  readonly origin?: Origin;
 }
+
+interface NewAssetGroup extends OfOrganization {
+  readonly name: string;
+  /** The `Idempotency-Key` as sent; undefined if the client did not send one. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export class CreateAssetGroup extends commandOf<AtPosition<CreatedAssetGroup>, NewAssetGroup>() {}
 
 @CommandHandler(CreateAssetGroup)
 export class CreateAssetGroupHandler implements ICommandHandler<CreateAssetGroup> {
@@ -106,16 +109,10 @@ export class CreateAssetGroupHandler implements ICommandHandler<CreateAssetGroup
   }
 }
 
-export class RenameAssetGroup extends Command<AtPosition<NamedAssetGroupDto>> {
-  constructor(
-    readonly organization: string,
-    readonly groupId: number,
-    readonly name: string,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
-}
+export class RenameAssetGroup extends commandOf<
+  AtPosition<NamedAssetGroupDto>,
+  OfOrganization & { readonly groupId: number; readonly name: string }
+>() {}
 
 @CommandHandler(RenameAssetGroup)
 export class RenameAssetGroupHandler implements ICommandHandler<RenameAssetGroup> {
@@ -128,15 +125,10 @@ export class RenameAssetGroupHandler implements ICommandHandler<RenameAssetGroup
   }
 }
 
-export class DeleteAssetGroup extends Command<AtPosition<DeletedAssetGroupDto>> {
-  constructor(
-    readonly organization: string,
-    readonly groupId: number,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
-}
+export class DeleteAssetGroup extends commandOf<
+  AtPosition<DeletedAssetGroupDto>,
+  OfOrganization & { readonly groupId: number }
+>() {}
 
 @CommandHandler(DeleteAssetGroup)
 export class DeleteAssetGroupHandler implements ICommandHandler<DeleteAssetGroup> {

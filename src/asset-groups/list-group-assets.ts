@@ -1,4 +1,5 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../http/requests.js';
 import { Pool } from 'pg';
 import { nullable, statement, type RowOf } from '../postgres/statement.js';
 import type { Asset } from '../assets/asset.js';
@@ -69,17 +70,15 @@ export const READ_PLACEMENTS = statement(
     where a.organization = :organization and a.asset = any(:hashes)`,
 );
 
-export class ListGroupAssets extends Query<AtPosition<GroupAssetPageDto>> {
-  constructor(
-    readonly organization: string,
-    readonly groupId: number,
-    readonly limit: number,
-    /** The cursor of an earlier page. */
-    readonly cursor?: string,
-  ) {
-    super();
-  }
+interface RequestedPage {
+  readonly organization: string;
+  readonly groupId: number;
+  readonly limit: number;
+  /** The cursor of an earlier page. */
+  readonly cursor?: string | undefined;
 }
+
+export class ListGroupAssets extends queryOf<AtPosition<GroupAssetPageDto>, RequestedPage>() {}
 
 /** The largest page in bytes of JSON. One asset takes at most a tenth of a page. */
 const MAX_PAGE = limit("page of a group's assets", 256 * 1_024, 'bytes', 'request', 'the page is shorter');

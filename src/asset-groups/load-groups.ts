@@ -1,6 +1,7 @@
 import { Pool } from 'pg';
 import { Injectable } from '@nestjs/common';
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../http/requests.js';
 import { CLOCK, json, nullable, statement, type RowOf } from '../postgres/statement.js';
 import { positionOf } from '../read-models/checkpoints.js';
 import { EventLog } from '../event-log/event-log.js';
@@ -205,14 +206,10 @@ const merge = (
   return groups;
 };
 
-export class GetAssetGroup extends Query<AtPosition<ListedAssetGroupDto>> {
-  constructor(
-    readonly organization: string,
-    readonly groupId: number,
-  ) {
-    super();
-  }
-}
+export class GetAssetGroup extends queryOf<
+  AtPosition<ListedAssetGroupDto>,
+  { readonly organization: string; readonly groupId: number }
+>() {}
 
 /** Reads the current state of groups, including all earlier changes that any instance has made. */
 @Injectable()

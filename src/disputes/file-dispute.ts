@@ -64,7 +64,6 @@ const CONTACT_KEPT_DAYS = limit('contact of a dispute after the resolution', 90,
 export const STORE_DISPUTE_CONTACTS = statement(
   'dispute-contacts-store',
   { organization: 'text', dispute: 'text[]', contact: 'text[]' },
-  {},
   `
     insert into service.dispute_contacts (organization, dispute, contact, stored_at)
     select :organization, i.*, ${CLOCK} from unnest(:dispute, :contact) i (dispute, contact) on conflict do nothing`,
@@ -74,7 +73,6 @@ export const STORE_DISPUTE_CONTACTS = statement(
 export const REMOVE_DISPUTE_CONTACTS = statement(
   'dispute-contacts-remove',
   { organization: 'text', disputes: 'text[]' },
-  {},
   'delete from service.dispute_contacts where organization = :organization and dispute = any(:disputes)',
 );
 

@@ -1,15 +1,16 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../http/requests.js';
 import { json, nullable, statement } from '../postgres/statement.js';
 import { MEASURE } from '../events/facts.js';
 import { COUNTED_RANGE, countValues, MOMENT, MOMENT_COLUMNS, OTHER_MEASURES, OWNED, suffixed } from './count-sql.js';
-import type { Totals } from './metrics.dto.js';
+import { eachOf, METRIC_NAMES, type Totals } from './metrics.dto.js';
 import type { ComparedMetrics, Comparison, ComparisonWindow } from './comparison.dto.js';
-import type { Range, RequestedRange } from '../http/parameters.js';
+import type { Range } from '../http/parameters.js';
 import { NAMED_TYPES, toTotals } from './get-metrics.js';
 import { Invalid } from '../errors.js';
 import { dayOf, EARLIEST, formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
-import { MetricsQueries } from './metrics-queries.js';
+import { MetricsQueries, type MetricsQuery } from './metrics-queries.js';
 
 /** Returns the same UTC date and time one year earlier; 29 February becomes 28 February. */
 const yearBefore = (instant: number): number => {
@@ -90,29 +91,15 @@ const totalsOf = (counted: Sums | null): Totals => {
   );
 };
 
-export class CompareMetrics extends Query<AsOf<Comparison>> {
-  constructor(
-    readonly organization: string,
-    readonly range: RequestedRange,
-    readonly brand: string | undefined,
-    readonly earlier: ComparisonWindow,
-    /** The result reflects at least this position of the log. */
-    readonly minPosition?: number,
-  ) {
-    super();
-  }
-}
+export class CompareMetrics extends queryOf<
+  AsOf<Comparison>,
+  MetricsQuery & { readonly earlier: ComparisonWindow }
+>() {}
 
 const compared = ({ from, to }: Range, metrics: Totals): ComparedMetrics => ({
   window: { startDate: formatInstant(from), endDate: formatInstant(to) },
   metrics,
 });
-
-const eachOf = <Value>(totals: Totals, value: (name: keyof Totals) => Value): Record<keyof Totals, Value> =>
-  Object.fromEntries(Object.keys(totals).map((name) => [name, value(name as keyof Totals)])) as Record<
-    keyof Totals,
-    Value
-  >;
 
 @QueryHandler(CompareMetrics)
 export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
@@ -136,8 +123,8 @@ export class CompareMetricsHandler implements IQueryHandler<CompareMetrics> {
           with: query.earlier,
           current: compared(range, current),
           earlier: compared(before, earlier),
-          difference: eachOf(current, (name) => current[name] - earlier[name]),
-          ratio: eachOf(current, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
+          difference: eachOf(METRIC_NAMES, (name) => current[name] - earlier[name]),
+          ratio: eachOf(METRIC_NAMES, (name) => (earlier[name] === 0 ? null : current[name] / earlier[name])),
         },
         ...momentOf(counted!),
         requestInstants: query.range.to === undefined ? [range.to, before.from, before.to] : [],

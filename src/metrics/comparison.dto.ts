@@ -1,7 +1,7 @@
 import { ApiProperty, OmitType } from '@nestjs/swagger';
 import { IsDefined } from 'class-validator';
 import { IsOneOf } from '../http/parameters.js';
-import { MetricsRequest, Totals, Window } from './metrics.dto.js';
+import { classPerMetric, MetricsRequest, Totals, Window } from './metrics.dto.js';
 
 export const COMPARISON_WINDOWS = ['previous', 'year'] as const;
 export type ComparisonWindow = (typeof COMPARISON_WINDOWS)[number];
@@ -30,56 +30,36 @@ export class ComparedMetrics {
   metrics!: Totals;
 }
 
+const RATIOS: Totals = {
+  reports: 0.95,
+  newThreats: 0.9901,
+  threatsWatchlisted: 0.9118,
+  takedownsFiled: 0.9739,
+  takedownsCompleted: 0.9703,
+  domainThreats: 0.9973,
+  twitterThreats: 0.9524,
+  telegramThreats: 0.9302,
+  otherThreats: 0.5714,
+};
+
 /**
  * Each metric of the requested range divided by the same metric of the earlier range. Null if the metric of the
  * earlier range is 0.
  */
-export class Ratios implements Record<keyof Totals, number | null> {
-  /** @example 0.95 */
-  reports!: number | null;
-  /** @example 0.9901 */
-  newThreats!: number | null;
-  /** @example 0.9118 */
-  threatsWatchlisted!: number | null;
-  /** @example 0.9739 */
-  takedownsFiled!: number | null;
-  /** @example 0.9703 */
-  takedownsCompleted!: number | null;
-  /** @example 0.9973 */
-  domainThreats!: number | null;
-  /** @example 0.9524 */
-  twitterThreats!: number | null;
-  /** @example 0.9302 */
-  telegramThreats!: number | null;
-  /** @example 0.5714 */
-  otherThreats!: number | null;
-}
+export class Ratios extends classPerMetric<number | null>((name) => ({
+  type: Number,
+  nullable: true,
+  example: RATIOS[name],
+})) {}
 
 /** Unlike a count, a difference may be negative. */
-export const ApiDifference = (example = -3): PropertyDecorator =>
-  ApiProperty({ type: 'integer', format: 'int64', example });
+export const DIFFERENCE = { type: 'integer', format: 'int64', example: -3 } as const;
 
 /** Each metric of the requested range minus the same metric of the earlier range. */
-export class Differences implements Record<keyof Totals, number> {
-  @ApiDifference()
-  reports!: number;
-  @ApiDifference(-12)
-  newThreats!: number;
-  @ApiDifference()
-  threatsWatchlisted!: number;
-  @ApiDifference()
-  takedownsFiled!: number;
-  @ApiDifference()
-  takedownsCompleted!: number;
-  @ApiDifference()
-  domainThreats!: number;
-  @ApiDifference()
-  twitterThreats!: number;
-  @ApiDifference()
-  telegramThreats!: number;
-  @ApiDifference()
-  otherThreats!: number;
-}
+export class Differences extends classPerMetric<number>((name) => ({
+  ...DIFFERENCE,
+  ...(name === 'newThreats' && { example: -12 }),
+})) {}
 
 export class Comparison {
   /** @example 'previous' */

@@ -1,12 +1,12 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../http/requests.js';
 import { MEASURE } from '../events/facts.js';
 import { dayInSql, formatDay } from '../events/instant.js';
 import { json, nullable, type RowOf, statement } from '../postgres/statement.js';
 import { COUNTED_RANGE, MAX_DAYS, MAX_TYPES, countValues, MOMENT_COLUMNS, TOO_MANY_COUNTS } from './count-sql.js';
 import { Unavailable, Unprocessable } from '../errors.js';
-import type { RequestedRange } from '../http/parameters.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
-import { MetricsQueries } from './metrics-queries.js';
+import { MetricsQueries, type MetricsQuery } from './metrics-queries.js';
 import type { FalsePositiveCounts, FalsePositives, FalsePositivesOfType } from './metrics.dto.js';
 
 const { brand: _, ...RANGE } = COUNTED_RANGE;
@@ -88,18 +88,7 @@ export type CountedFalsePositives = RowOf<typeof FALSE_POSITIVES>;
 const FIRST_VERSION = 3;
 const RETRY_AFTER_SECONDS = 5;
 
-export class GetFalsePositives extends Query<AsOf<FalsePositives>> {
-  readonly brand = undefined;
-
-  constructor(
-    readonly organization: string,
-    readonly range: RequestedRange,
-    /** The result reflects at least this position of the log. */
-    readonly minPosition?: number,
-  ) {
-    super();
-  }
-}
+export class GetFalsePositives extends queryOf<AsOf<FalsePositives>, Omit<MetricsQuery, 'brand'>>() {}
 
 /** Counts of a type or of a day. */
 const countsOf = (counted: number, falsePositives: number): FalsePositiveCounts => ({

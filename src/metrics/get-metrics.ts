@@ -1,13 +1,14 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../http/requests.js';
 import { MEASURE } from '../events/facts.js';
 import type { Totals, Metrics } from './metrics.dto.js';
 import { Unprocessable } from '../errors.js';
 import { dayOf, formatDay } from '../events/instant.js';
 import { COUNT, type Counted, countValues, MAX_DAYS, MAX_TYPES, TOO_MANY, TOO_MANY_COUNTS } from './count-sql.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
-import { MetricsQueries } from './metrics-queries.js';
-import type { RequestedRange, Range } from '../http/parameters.js';
-import { COUNT_KNOWN, daysBefore, type KnownCounts, knownValues, type Moment, rangeThen } from './past-sql.js';
+import { MetricsQueries, type MetricsQuery } from './metrics-queries.js';
+import type { Range } from '../http/parameters.js';
+import { COUNT_KNOWN, daysBefore, type KnownCounts, knownValues, rangeThen } from './past-sql.js';
 
 /** Asset types with a separate total. */
 export const NAMED_TYPES = ['URL', 'PAGE', 'TWITTER', 'TELEGRAM'] as const;
@@ -39,19 +40,7 @@ export const toTotals = (
   };
 };
 
-export class GetMetrics extends Query<AsOf<Metrics>> {
-  constructor(
-    readonly organization: string,
-    readonly range: RequestedRange,
-    readonly brand: string | undefined,
-    /** The result reflects at least this position of the log. */
-    readonly minPosition?: number,
-    /** The state of the log of which the metrics are requested. Default: the present. */
-    readonly known?: Moment,
-  ) {
-    super();
-  }
-}
+export class GetMetrics extends queryOf<AsOf<Metrics>, MetricsQuery>() {}
 
 const byCountThenName = ([a, m]: readonly [string, number], [b, n]: readonly [string, number]): number =>
   n - m || (a < b ? -1 : 1);

@@ -1,12 +1,13 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../http/requests.js';
 import { type Connection, json, nullable, type RowOf, statement } from '../postgres/statement.js';
 import { MEASURE } from '../events/facts.js';
 import { OUTCOME } from '../read-models/tables/records.js';
 import { COUNTED_RANGE, countValues, MOMENT_COLUMNS, MAX_TYPES, OWNED, TOO_MANY } from './count-sql.js';
-import type { Range, RequestedRange } from '../http/parameters.js';
+import type { Range } from '../http/parameters.js';
 import { Unprocessable } from '../errors.js';
 import { type AsOf, momentOf } from '../http/responses/send-snapshot.js';
-import { MetricsQueries } from './metrics-queries.js';
+import { MetricsQueries, type MetricsQuery } from './metrics-queries.js';
 import type { TakedownStatistics, TakedownTimes } from './metrics.dto.js';
 
 /** The percentiles; 1 is the maximum. `percentile_disc` returns actual durations without interpolation. */
@@ -94,17 +95,7 @@ const countTakedowns = (
 ): Promise<CountedTakedowns[]> =>
   (brand === undefined ? OF_ORGANIZATION : OF_BRAND).plan(connection, countValues(organization, brand ?? '', range));
 
-export class GetTakedownStatistics extends Query<AsOf<TakedownStatistics>> {
-  constructor(
-    readonly organization: string,
-    readonly range: RequestedRange,
-    readonly brand: string | undefined,
-    /** The result reflects at least this position of the log. */
-    readonly minPosition?: number,
-  ) {
-    super();
-  }
-}
+export class GetTakedownStatistics extends queryOf<AsOf<TakedownStatistics>, MetricsQuery>() {}
 
 const timesOf = ([, count, times]: readonly [unknown, number, Times]): TakedownTimes => {
   const [median, p90, p99, longest] = times ?? [null, null, null, null];

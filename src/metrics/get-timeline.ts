@@ -1,22 +1,21 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../http/requests.js';
 import { type Work, TimeSlices } from '../flow/turns.js';
 import { Invalid, Unprocessable } from '../errors.js';
 import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { MEASURE } from '../events/facts.js';
 import { type FactCounts, TOO_MANY } from './count-sql.js';
-import type { Range, RequestedRange } from '../http/parameters.js';
+import type { Range } from '../http/parameters.js';
 import { type CountedTimeline, type Interval, MAX_CELLS, MAX_POINTS, countTimeline } from './timeline-sql.js';
-import type { Timeline } from './metrics.dto.js';
+import { eachOf, type MetricOfRecords, METRICS_OF_RECORDS, type Timeline } from './metrics.dto.js';
 import { csvLine, type AsOf, momentOf } from '../http/responses/send-snapshot.js';
 import { arrayJson } from '../http/json.js';
-import { MetricsQueries } from './metrics-queries.js';
+import { MetricsQueries, type MetricsQuery } from './metrics-queries.js';
 
 type Point = Timeline['points'][number];
 
 /** The metric of each measure except threats, whose metric depends on the type too. */
-export const FIELDS: Readonly<
-  Record<number, 'reports' | 'threatsWatchlisted' | 'takedownsFiled' | 'takedownsCompleted'>
-> = {
+export const FIELDS: Readonly<Record<number, Exclude<MetricOfRecords, 'newThreats'>>> = {
   [MEASURE.report]: 'reports',
   [MEASURE.threatWatchlisted]: 'threatsWatchlisted',
   [MEASURE.takedownFiled]: 'takedownsFiled',
@@ -29,11 +28,7 @@ const pointsOf = (starts: readonly number[], { from, to }: Range): Point[] =>
     return {
       start: formatInstant(index === 0 ? Math.max(from, day * MS_PER_DAY) : day * MS_PER_DAY),
       end: formatInstant(next === undefined ? to : next * MS_PER_DAY - 1),
-      reports: 0,
-      newThreats: 0,
-      threatsWatchlisted: 0,
-      takedownsFiled: 0,
-      takedownsCompleted: 0,
+      ...eachOf(METRICS_OF_RECORDS, () => 0),
       byType: {},
     };
   });
@@ -102,15 +97,7 @@ function* toTimeline(counted: CountedTimeline, range: Range, interval: Interval,
   };
 }
 
-const COLUMNS = [
-  'start',
-  'end',
-  'reports',
-  'newThreats',
-  'threatsWatchlisted',
-  'takedownsFiled',
-  'takedownsCompleted',
-] as const;
+const COLUMNS = ['start', 'end', ...METRICS_OF_RECORDS] as const;
 
 /**
  * Returns a line per point. After the fixed columns, there is a column per asset type (`byType.URL`), sorted by name.
@@ -140,18 +127,7 @@ export function* timelineJson({ points, ...rest }: Timeline): Work<string> {
   return `${JSON.stringify(rest).slice(0, -1)},"points":${yield* arrayJson(points)}}`;
 }
 
-export class GetTimeline extends Query<AsOf<Timeline>> {
-  constructor(
-    readonly organization: string,
-    readonly range: RequestedRange,
-    readonly brand: string | undefined,
-    readonly interval: Interval,
-    /** The result reflects at least this position of the log. */
-    readonly minPosition?: number,
-  ) {
-    super();
-  }
-}
+export class GetTimeline extends queryOf<AsOf<Timeline>, MetricsQuery & { readonly interval: Interval }>() {}
 
 @QueryHandler(GetTimeline)
 export class GetTimelineHandler implements IQueryHandler<GetTimeline> {

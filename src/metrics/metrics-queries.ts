@@ -28,7 +28,7 @@ export interface MetricsQuery {
   readonly organization: string;
   readonly range: RequestedRange;
   /** Undefined: the whole organization is counted. */
-  readonly brand: string | undefined;
+  readonly brand?: string | undefined;
   /** The position of the log that the result must include. */
   readonly minPosition?: number | undefined;
   /** The latest state of the past that the result is about. A replica must have reached it. Undefined: the present. */

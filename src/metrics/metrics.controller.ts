@@ -74,7 +74,7 @@ export class MetricsController {
   ): Promise<string | undefined> {
     const range = readRange(startDate, endDate);
     const known = knownAt === undefined ? undefined : await this.moments.read('knownAt', knownAt, READS, reply);
-    return this.send(new GetMetrics(organization, range, brandSlug, minPosition, known), reply);
+    return this.send(new GetMetrics({ organization, range, brand: brandSlug, minPosition, known }), reply);
   }
 
   @Get('metrics/timeline')
@@ -131,8 +131,8 @@ export class MetricsController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    const query = new CompareMetrics(organization, readRange(startDate, endDate), brandSlug, earlier, minPosition);
-    return this.send(query, reply);
+    const query = { organization, range: readRange(startDate, endDate), brand: brandSlug, earlier, minPosition };
+    return this.send(new CompareMetrics(query), reply);
   }
 
   @Get('metrics/false-positives')
@@ -151,7 +151,8 @@ export class MetricsController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    return this.send(new GetFalsePositives(organization, readRange(startDate, endDate), minPosition), reply);
+    const range = readRange(startDate, endDate);
+    return this.send(new GetFalsePositives({ organization, range, minPosition }), reply);
   }
 
   @Get('takedowns/statistics')
@@ -170,8 +171,8 @@ export class MetricsController {
     @Res({ passthrough: true }) reply: FastifyReply,
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
-    const query = new GetTakedownStatistics(organization, readRange(startDate, endDate), brandSlug, minPosition);
-    return this.send(query, reply);
+    const range = readRange(startDate, endDate);
+    return this.send(new GetTakedownStatistics({ organization, range, brand: brandSlug, minPosition }), reply);
   }
 
   private async answerTimeline(
@@ -181,9 +182,9 @@ export class MetricsController {
     reply: FastifyReply,
     minPosition: number | undefined,
   ): Promise<string | undefined> {
-    const query = new GetTimeline(organization, readRange(startDate, endDate), brandSlug, interval, minPosition);
+    const query = { organization, range: readRange(startDate, endDate), brand: brandSlug, interval, minPosition };
     const work = isCsv ? timelineCsv : timelineJson;
-    return this.send(query, reply, isCsv ? CSV : JSON_TYPE, (timeline) =>
+    return this.send(new GetTimeline(query), reply, isCsv ? CSV : JSON_TYPE, (timeline) =>
       this.slices.run(organization, work(timeline)),
     );
   }

@@ -1,4 +1,4 @@
-import { ApiProperty, OmitType } from '@nestjs/swagger';
+import { ApiProperty, type ApiPropertyOptions, OmitType } from '@nestjs/swagger';
 import { IsBrandSlug, IsDateText, IsGivenOnce, IsOneOf } from '../http/parameters.js';
 import { type Interval, INTERVALS } from './timeline-sql.js';
 
@@ -61,6 +61,38 @@ export class Totals {
   /** Blocked threats of all other types. @example 4 */
   otherThreats!: number;
 }
+
+/** The metrics of which a record is a unit, whatever its asset type. */
+export const METRICS_OF_RECORDS = [
+  'reports',
+  'newThreats',
+  'threatsWatchlisted',
+  'takedownsFiled',
+  'takedownsCompleted',
+] as const satisfies readonly (keyof Totals)[];
+export type MetricOfRecords = (typeof METRICS_OF_RECORDS)[number];
+
+export const METRIC_NAMES = [
+  ...METRICS_OF_RECORDS,
+  'domainThreats',
+  'twitterThreats',
+  'telegramThreats',
+  'otherThreats',
+] as const satisfies readonly (keyof Totals)[];
+
+export const eachOf = <Name extends string, Value>(
+  names: readonly Name[],
+  value: (name: Name) => Value,
+): Record<Name, Value> => Object.fromEntries(names.map((name) => [name, value(name)])) as Record<Name, Value>;
+
+/** Returns a class with a property per metric. @param schemaOf returns the OpenAPI schema of a metric's property */
+export const classPerMetric = <Value>(
+  schemaOf: (name: keyof Totals) => ApiPropertyOptions,
+): new () => Record<keyof Totals, Value> => {
+  class PerMetric {}
+  for (const name of METRIC_NAMES) ApiProperty(schemaOf(name))(PerMetric.prototype, name);
+  return PerMetric as new () => Record<keyof Totals, Value>;
+};
 
 export class BlockedOfType {
   /** The asset type. @example 'URL' */

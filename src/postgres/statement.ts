@@ -72,6 +72,7 @@ export const json = <Shape>(): Declared<Shape> => ({ type: 'json', isNullable: f
 export const textOf = <Text extends string>(): Declared<Text> => ({ type: 'text', isNullable: false });
 
 export type Declarations = Readonly<Record<string, Declaration>>;
+type NoColumns = Readonly<Record<never, never>>;
 type RowBy<Columns extends Declarations> = { readonly [Name in keyof Columns]: Read<Columns[Name]> };
 type ValuesBy<Parameters extends Declarations> = { readonly [Name in keyof Parameters]: Sent<Parameters[Name]> };
 
@@ -203,15 +204,17 @@ export class Statement<Parameters extends Declarations = Declarations, Columns e
 /**
  * Declares a statement.
  * @param parameters the types of the parameters by name, in the order in which their values are sent
- * @param columns the columns of the rows, in order
- * @param text the SQL, in which `:name` is a parameter of its declared type
+ * @param given the columns of the rows, in order, unless the statement returns no rows; and the SQL, in which `:name` is a
+ *   parameter of its declared type
  */
-export const statement = <const Parameters extends Declarations, const Columns extends Declarations>(
+export const statement = <const Parameters extends Declarations, const Columns extends Declarations = NoColumns>(
   name: string,
   parameters: Parameters,
-  columns: Columns,
-  text: string,
-): Statement<Parameters, Columns> => new Statement(name, parameters, columns, numberParameters(name, parameters, text));
+  ...given: readonly [text: string] | readonly [columns: Columns, text: string]
+): Statement<Parameters, Columns> => {
+  const [columns, text] = given.length === 1 ? [{} as Columns, given[0]] : given;
+  return new Statement(name, parameters, columns, numberParameters(name, parameters, text));
+};
 
 /** The type of a statement's rows. */
 export type RowOf<S> = S extends Statement<infer _, infer Columns> ? RowBy<Columns> : never;

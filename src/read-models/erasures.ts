@@ -7,7 +7,6 @@ type Counts = Readonly<Record<string, number>>;
 export const ENTER_NAMES = statement(
   'erasures-enter-names',
   { digests: 'text[]', logId: 'text' },
-  {},
   'insert into service.erased_names (digest, log_id) select unnest(:digests), :logId on conflict do nothing',
 );
 
@@ -29,7 +28,6 @@ export const ENDPOINTS_OF_ORGANIZATION = statement(
 export const ENTER_ERASURE = statement(
   'erasures-enter',
   { digest: 'text', startedAt: 'bigint', position: 'bigint' },
-  {},
   `
     insert into service.erasures (digest, started_at, position, next) values (:digest, :startedAt, :position, 0)
     on conflict do nothing`,
@@ -65,7 +63,6 @@ export const RECORD_BATCH = statement(
     first: nullable('bigint'),
     last: nullable('bigint'),
   },
-  {},
   `
     update service.erasures e set
       next = coalesce(:next, e.next), events = ${addCounts('e.events', ':events')},
@@ -77,7 +74,6 @@ export const RECORD_BATCH = statement(
 export const DELETE_ERASURE = statement(
   'erasures-delete',
   { digest: 'text' },
-  {},
   'delete from service.erasures where digest = :digest',
 );
 

@@ -67,7 +67,6 @@ export const READ_IS_LEASED = statement(
 export const RELEASE_LEASE = statement(
   'lease-release',
   { lane: 'text', owner: 'text' },
-  {},
   `
     update read.projector_leases set expires_at = ${CLOCK} - 1, owner = '' where lane = :lane and owner = :owner`,
 );

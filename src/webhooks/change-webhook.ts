@@ -1,7 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { randomBytes } from 'node:crypto';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { commandOf } from '../http/requests.js';
 import { Unavailable, Invalid } from '../errors.js';
 import type { Webhook } from '../events/types/organizations.js';
 import { Config, ConfigError } from '../runtime/config.js';
@@ -105,18 +106,29 @@ interface CreatedWebhook {
   readonly secret: string | undefined;
 }
 
-export class CreateWebhook extends Command<AtPosition<CreatedWebhook>> {
-  constructor(
-    readonly organization: string,
-    readonly settings: Settings,
-    /** The `from` of the request; absent for the current end of the feed. */
-    readonly from: string | undefined,
-    /** The `Idempotency-Key` of the request, if there is one. */
-    readonly idempotencyKey: string | undefined,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
+interface NewWebhook {
+  readonly organization: string;
+  readonly settings: Settings;
+  /** The `from` of the request; absent for the current end of the feed. */
+  readonly from: string | undefined;
+  /** The `Idempotency-Key` of the request, if there is one. */
+  readonly idempotencyKey: string | undefined;
+  readonly origin: Origin;
+}
+
+export class CreateWebhook extends commandOf<AtPosition<CreatedWebhook>, NewWebhook>() {}
+
+/** The endpoint that a command changes, and who changes it. */
+interface Target {
+  readonly organization: string;
+  readonly webhookId: string;
+  readonly origin: Origin;
+}
+
+interface WebhookChange extends Target {
+  /** Absent settings keep their value. */
+  readonly settings: Partial<Settings>;
+  readonly state: 'ACTIVE' | 'DISABLED' | undefined;
 }
 
 const ID_BYTES = 12;
@@ -159,18 +171,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
 }
 
 /** Changes an endpoint. Deliveries that start after the response use the new settings. */
-export class ChangeWebhook extends Command<AtPosition<Webhook>> {
-  constructor(
-    readonly organization: string,
-    readonly webhookId: string,
-    /** Absent settings keep their value. */
-    readonly settings: Partial<Settings>,
-    readonly state: 'ACTIVE' | 'DISABLED' | undefined,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
-}
+export class ChangeWebhook extends commandOf<AtPosition<Webhook>, WebhookChange>() {}
 
 @CommandHandler(ChangeWebhook)
 export class ChangeWebhookHandler implements ICommandHandler<ChangeWebhook> {
@@ -184,15 +185,7 @@ export class ChangeWebhookHandler implements ICommandHandler<ChangeWebhook> {
 }
 
 /** Deletes an endpoint. No delivery starts after the response. */
-export class DeleteWebhook extends Command<AtPosition<void>> {
-  constructor(
-    readonly organization: string,
-    readonly webhookId: string,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
-}
+export class DeleteWebhook extends commandOf<AtPosition<void>, Target>() {}
 
 @CommandHandler(DeleteWebhook)
 export class DeleteWebhookHandler implements ICommandHandler<DeleteWebhook> {
@@ -204,18 +197,11 @@ export class DeleteWebhookHandler implements ICommandHandler<DeleteWebhook> {
   }
 }
 
-/** Creates a new secret for an endpoint. Deliveries that are signed after the response use it, and no ended secret. */
-export class RotateSecret extends Command<AtPosition<RotatedSecretDto>> {
-  constructor(
-    readonly organization: string,
-    readonly webhookId: string,
-    /** Rotates even if two secrets are in use; the older of the two stops signing. */
-    readonly force: boolean,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
-}
+/**
+ * Creates a new secret for an endpoint. Deliveries that are signed after the response use it, and no ended secret.
+ * With `force`, rotates even if two secrets are in use; the older of the two stops signing.
+ */
+export class RotateSecret extends commandOf<AtPosition<RotatedSecretDto>, Target & { readonly force: boolean }>() {}
 
 @CommandHandler(RotateSecret)
 export class RotateSecretHandler implements ICommandHandler<RotateSecret> {
@@ -236,18 +222,8 @@ export class RotateSecretHandler implements ICommandHandler<RotateSecret> {
   }
 }
 
-/** Moves the cursor of an endpoint to `from`. */
-export class ReplayWebhook extends Command<AtPosition<Webhook>> {
-  constructor(
-    readonly organization: string,
-    readonly webhookId: string,
-    /** `beginning`, or an ISO time. */
-    readonly from: string,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
-}
+/** Moves the cursor of an endpoint to `from`: `beginning`, or an ISO time. */
+export class ReplayWebhook extends commandOf<AtPosition<Webhook>, Target & { readonly from: string }>() {}
 
 @CommandHandler(ReplayWebhook)
 export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {

@@ -51,7 +51,7 @@ export class DeliveriesController {
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RotatedSecretDto> {
-    const rotate = new RotateSecret(organization, id, force, origin);
+    const rotate = new RotateSecret({ organization, webhookId: id, force, origin });
     return this.tokens.addTo(reply, await this.commands.execute(rotate));
   }
 
@@ -75,7 +75,8 @@ export class DeliveriesController {
     @Param('id') id: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<TestResultDto> {
-    return this.tokens.addTo(reply, await this.commands.execute(new TestWebhook(organization, id)));
+    const test = new TestWebhook({ organization, webhookId: id });
+    return this.tokens.addTo(reply, await this.commands.execute(test));
   }
 
   @Post(':id/replay')
@@ -95,7 +96,8 @@ export class DeliveriesController {
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<WebhookDto> {
-    await this.tokens.addTo(reply, await this.commands.execute(new ReplayWebhook(organization, id, from, origin)));
+    const replay = new ReplayWebhook({ organization, webhookId: id, from, origin });
+    await this.tokens.addTo(reply, await this.commands.execute(replay));
     return (await showWebhook(this.queries, organization, id)).result;
   }
 
@@ -115,7 +117,7 @@ export class DeliveriesController {
     @Query() { limit = MAX_ATTEMPTS }: AttemptsRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<AttemptListDto> {
-    const list = new ListAttempts(organization, id, Number(limit));
+    const list = new ListAttempts({ organization, webhookId: id, limit: Number(limit) });
     return { attempts: await this.tokens.addTo(reply, await this.queries.execute(list)) };
   }
 }

@@ -1,5 +1,6 @@
 import { Pool } from 'pg';
-import { type IQueryHandler, Query, QueryBus, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryBus, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../http/requests.js';
 import { formatInstant } from '../events/instant.js';
 import type { Webhook } from '../events/types/organizations.js';
 import type { RowOf } from '../postgres/statement.js';
@@ -82,14 +83,10 @@ const viewsOf = async (pool: Pool, webhooks: readonly Webhook[], now: number): P
 /**
  * Lists the endpoints of an organization in the order of their creation, or only the endpoint with the id `webhookId`.
  */
-export class ListWebhooks extends Query<AtPosition<WebhookDto[]>> {
-  constructor(
-    readonly organization: string,
-    readonly webhookId?: string,
-  ) {
-    super();
-  }
-}
+export class ListWebhooks extends queryOf<
+  AtPosition<WebhookDto[]>,
+  { readonly organization: string; readonly webhookId?: string }
+>() {}
 
 /** Returns one endpoint as the API shows it. @throws the errors of `ListWebhooks` */
 export const showWebhook = async (
@@ -97,7 +94,7 @@ export const showWebhook = async (
   organization: string,
   id: string,
 ): Promise<AtPosition<WebhookDto>> => {
-  const { result, position } = await queries.execute(new ListWebhooks(organization, id));
+  const { result, position } = await queries.execute(new ListWebhooks({ organization, webhookId: id }));
   return { result: result[0]!, position };
 };
 
@@ -128,15 +125,10 @@ export class ListWebhooksHandler implements IQueryHandler<ListWebhooks> {
 }
 
 /** Lists the latest delivery attempts of an endpoint, newest first. */
-export class ListAttempts extends Query<AtPosition<AttemptDto[]>> {
-  constructor(
-    readonly organization: string,
-    readonly webhookId: string,
-    readonly limit: number,
-  ) {
-    super();
-  }
-}
+export class ListAttempts extends queryOf<
+  AtPosition<AttemptDto[]>,
+  { readonly organization: string; readonly webhookId: string; readonly limit: number }
+>() {}
 
 @QueryHandler(ListAttempts)
 export class ListAttemptsHandler implements IQueryHandler<ListAttempts> {

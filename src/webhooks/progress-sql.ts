@@ -141,7 +141,6 @@ export const REWIND_TO_END = statement(
 export const DELETE_STATE_OF_DELETED_ENDPOINTS = statement(
   'webhooks-forget-deleted',
   { endpoints: 'text[]' },
-  {},
   `
     with gone as materialized (
       select id from read.webhook_endpoints where id = any(:endpoints) and state = 'DELETED'
@@ -190,7 +189,6 @@ export interface TestResult {
 export const ADD_TEST = statement(
   'webhook-tests-add',
   { id: 'uuid', organization: 'text', webhookId: 'text' },
-  {},
   `
     insert into service.webhook_tests (id, organization, endpoint, requested_at)
     values (:id, :organization, :webhookId, ${CLOCK})`,
@@ -199,7 +197,6 @@ export const ADD_TEST = statement(
 export const DELETE_TEST = statement(
   'webhook-tests-delete',
   { id: 'uuid' },
-  {},
   `delete from service.webhook_tests where id = :id`,
 );
 
@@ -223,7 +220,6 @@ export const EXPIRED_TESTS = expiringRows({
 export const COMPLETE_TEST = statement(
   'webhooks-answer-test',
   { id: 'uuid', result: 'json' },
-  {},
   `
     update service.webhook_tests set answered_at = ${CLOCK}, result = :result where id = :id and answered_at is null`,
 );

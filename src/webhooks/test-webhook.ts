@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { commandOf } from '../http/requests.js';
 import { Pool } from 'pg';
 import { Unavailable } from '../errors.js';
 import type { AtPosition } from '../event-log/command-queue.js';
@@ -23,14 +24,10 @@ import { TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 import { limit } from '../limits.js';
 
 /** Asks the delivery process, the only process that sends requests to endpoints, to send one `webhook.test` event. */
-export class TestWebhook extends Command<AtPosition<TestResultDto>> {
-  constructor(
-    readonly organization: string,
-    readonly webhookId: string,
-  ) {
-    super();
-  }
-}
+export class TestWebhook extends commandOf<
+  AtPosition<TestResultDto>,
+  { readonly organization: string; readonly webhookId: string }
+>() {}
 
 /** An attempt takes up to 20 s, and the delivery process needs up to a second to notice the request. */
 const RESULT_TIMEOUT_MS = limit('test of a webhook', 22_000, 'ms', 'request', '503');

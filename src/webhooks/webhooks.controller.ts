@@ -124,7 +124,7 @@ export class WebhooksController {
       batch: body.batch ?? 1,
       description: body.description ?? undefined,
     };
-    const create = new CreateWebhook(organization, settings, body.from, idempotencyKey, origin);
+    const create = new CreateWebhook({ organization, settings, from: body.from, idempotencyKey, origin });
     const { webhook, secret } = await this.tokens.addTo(reply, await this.commands.execute(create));
     setCreated(reply, `/v2/organization/webhooks/${webhook.id}`, secret === undefined);
     return { ...webhook, secret };
@@ -142,7 +142,7 @@ export class WebhooksController {
     @Organization() organization: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<WebhookListDto> {
-    return { webhooks: await this.tokens.addTo(reply, await this.queries.execute(new ListWebhooks(organization))) };
+    return { webhooks: await this.tokens.addTo(reply, await this.queries.execute(new ListWebhooks({ organization }))) };
   }
 
   @Get(':id')
@@ -189,7 +189,7 @@ export class WebhooksController {
       ...(batch !== undefined && { batch }),
       ...(description !== undefined && { description: description ?? undefined }),
     };
-    const change = new ChangeWebhook(organization, id, settings, state, origin);
+    const change = new ChangeWebhook({ organization, webhookId: id, settings, state, origin });
     await this.tokens.addTo(reply, await this.commands.execute(change));
     return (await showWebhook(this.queries, organization, id)).result;
   }
@@ -210,7 +210,8 @@ export class WebhooksController {
     @RequestOrigin() origin: Origin,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<DeletedWebhookDto> {
-    await this.tokens.addTo(reply, await this.commands.execute(new DeleteWebhook(organization, id, origin)));
+    const remove = new DeleteWebhook({ organization, webhookId: id, origin });
+    await this.tokens.addTo(reply, await this.commands.execute(remove));
     return { success: true, id };
   }
 

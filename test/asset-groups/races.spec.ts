@@ -38,7 +38,7 @@ describe('Two instances on one database', () => {
 
   const instance = (n: number): TestApp => instances[n % 2]!;
   const create = async (n: number, organization: string, name: string) => {
-    const command = new CreateAssetGroup(organization, name, undefined);
+    const command = new CreateAssetGroup({ organization, name });
     return (await instance(n).app.get(CommandBus).execute(command)).result;
   };
   const list = async (n: number, organization: string): Promise<readonly Listed[]> => {
@@ -52,13 +52,13 @@ describe('Two instances on one database', () => {
     group: number,
     contents: readonly string[],
   ): Promise<readonly string[]> => {
-    const command = new ChangeMembership(action, organization, group, contents);
+    const command = new ChangeMembership({ action, organization, groupId: group, contents });
     return (await instance(n).app.get(CommandBus).execute(command)).result.map(({ result }) => result);
   };
   const members = async (n: number, organization: string, group: number): Promise<readonly string[]> => {
     const { result } = await instance(n)
       .app.get(QueryBus)
-      .execute(new ListGroupAssets(organization, group, 1_000));
+      .execute(new ListGroupAssets({ organization, groupId: group, limit: 1_000 }));
     return result.assets.map(({ content }) => content).sort();
   };
   const follow = (): Projecting => startProjecting(instances[0]!.log, instances[0]!.pool, [assetGroups]);
@@ -151,7 +151,7 @@ describe('Two instances on one database', () => {
         if (n % 3 === 0)
           await instance(n + 1)
             .app.get(CommandBus)
-            .execute(new DeleteAssetGroup('mixed', id));
+            .execute(new DeleteAssetGroup({ organization: 'mixed', groupId: id }));
       }),
     );
     for (const outcome of outcomes) if (outcome.status === 'rejected') expect(outcome.reason).toBeInstanceOf(Conflict);

@@ -187,7 +187,7 @@ class World {
 
   async feed(organization: string, lastEventId?: string, limit = 1_000): Promise<Element[]> {
     const signal = new AbortController().signal;
-    const query = new ReadFeed(organization, KINDS, limit, lastEventId, 0, signal);
+    const query = new ReadFeed({ organization, kinds: KINDS, limit, lastEventId, timeoutMs: 0, signal });
     const ask = () => this.app.app.get(QueryBus).execute(query);
     // A loaded event store may not respond in time; readers repeat the request then.
     const { result } = await ask().catch((error: unknown) =>

@@ -52,11 +52,11 @@ it.each([
     'Statement "wrong" does not use its parameter :to, :limit',
   ],
 ] as const)('A statement that selects %s with the parameters %j is rejected', (value, parameters, message) => {
-  expect(() => statement('wrong', parameters, {}, `select ${value}`)).toThrow(message);
+  expect(() => statement('wrong', parameters, `select ${value}`)).toThrow(message);
 });
 
 it('Two different statements cannot have the same name', () => {
-  expect(statement('same', {}, {}, 'select 1').name).toBe('same');
-  expect(statement('same', {}, {}, 'select 1').name).toBe('same');
-  expect(() => statement('same', {}, {}, 'select 2')).toThrow('Two statements are named "same"');
+  expect(statement('same', {}, 'select 1').name).toBe('same');
+  expect(statement('same', {}, 'select 1').name).toBe('same');
+  expect(() => statement('same', {}, 'select 2')).toThrow('Two statements are named "same"');
 });

@@ -43,7 +43,7 @@ const threatsAndDisputes = (random: Random): Sent[] => {
 
 const ask = async (organization: string, range: RequestedRange) => {
   const handler = new GetFalsePositivesHandler(new MetricsQueries(database.pool));
-  return (await handler.execute(new GetFalsePositives(organization, range))).result;
+  return (await handler.execute(new GetFalsePositives({ organization, range }))).result;
 };
 
 const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>

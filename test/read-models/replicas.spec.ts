@@ -184,14 +184,12 @@ describe('A query about the past', () => {
     const range = { from: 0, to: 1 };
     const [from, to] = [5, 9].map((position) => ({ position, instant: 0 })) as [Moment, Moment];
     const getMetrics = new GetMetricsHandler(queries);
-    await getMetrics.execute(new GetMetrics('acme', range, undefined, 3));
-    await getMetrics.execute(new GetMetrics('acme', range, undefined, undefined, to));
-    await getMetrics.execute(new GetMetrics('acme', range, undefined, 12, to));
-    const change = { range, from, to };
-    await new GetRestatementHandler(queries).execute(new GetRestatement('acme', change, undefined));
-    await new ListRestatedRecordsHandler(queries).execute(
-      new ListRestatedRecords('acme', change, undefined, 1, undefined),
-    );
+    await getMetrics.execute(new GetMetrics({ organization: 'acme', range, minPosition: 3 }));
+    await getMetrics.execute(new GetMetrics({ organization: 'acme', range, known: to }));
+    await getMetrics.execute(new GetMetrics({ organization: 'acme', range, minPosition: 12, known: to }));
+    const change = { organization: 'acme', range, from, known: to };
+    await new GetRestatementHandler(queries).execute(new GetRestatement(change));
+    await new ListRestatedRecordsHandler(queries).execute(new ListRestatedRecords({ ...change, limit: 1 }));
     expect(required).toEqual([3, 9, 12, 9, 9]);
   });
 });

@@ -175,7 +175,7 @@ describe('A list of records', () => {
     for (let round = 0; round < 60; round += 1) {
       const { organization, from, to } = randomQuery(random);
       const brand = random.chance(0.5) ? random.pick(BRANDS) : undefined;
-      const { result } = await counting.execute(new GetMetrics(organization, { from, to }, brand));
+      const { result } = await counting.execute(new GetMetrics({ organization, range: { from, to }, brand }));
       const listOf = (kind: Kind, ...statuses: string[]): Asked => ({
         kind,
         organization,

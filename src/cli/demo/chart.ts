@@ -1,15 +1,7 @@
+import type { Metrics, MetricOfRecords } from '../../metrics/metrics.dto.js';
+
 /** The part of the metrics response that the chart shows. */
-export interface DrawnMetrics {
-  readonly metrics: {
-    readonly reports: number;
-    readonly newThreats: number;
-    readonly threatsWatchlisted: number;
-    readonly takedownsFiled: number;
-    readonly takedownsCompleted: number;
-  };
-  readonly blockedByType: readonly { readonly type: string; readonly count: number }[];
-  readonly blockedByDay: readonly { readonly date: string; readonly count: number }[];
-}
+export type DrawnMetrics = Omit<Metrics, 'metrics'> & { readonly metrics: Readonly<Record<MetricOfRecords, number>> };
 
 const BAR_WIDTH = 40;
 const EIGHTHS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];

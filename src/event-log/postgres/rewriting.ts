@@ -81,7 +81,6 @@ export const NAMES_OF_ORGANIZATION = statement(
 export const REFUSE_ERASED = statement(
   'erasure-refuse',
   { digests: 'text[]', logId: 'text' },
-  {},
   `insert into log.erased (digest, log_id) select unnest(:digests), :logId on conflict do nothing`,
 );
 
@@ -293,7 +292,6 @@ export const LOCK_EVENTS = statement(
 export const REWRITE_CONTENTS = statement(
   'redaction-rewrite',
   { position: 'bigint[]', data: 'text[]', metadata: 'text[]' },
-  {},
   `
     update log.events e set data = i.data::json, metadata = i.metadata::json
     from unnest(:position, :data, :metadata) i (position, data, metadata)

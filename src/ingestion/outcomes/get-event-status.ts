@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../../http/requests.js';
 import { Pool } from 'pg';
 import type { Fact } from '../../events/facts.js';
 import { json, nullable, statement, type RowOf } from '../../postgres/statement.js';
@@ -168,16 +169,14 @@ const readNamedEvent = (item: unknown, organization: string | undefined): NamedE
   return { stream, id: eventIdOf(sourceText, idText, type, stream), record: recordOf(event, hash) };
 };
 
-/** Returns the status of events, for the organization of their records or the key without an organization that sent them. */
-export class GetEventStatus extends Query<AtPosition<readonly EventStatusDto[]>> {
-  constructor(
-    readonly caller: Caller,
-    /** The items of the request, not validated yet. */
-    readonly events: readonly unknown[],
-  ) {
-    super();
-  }
-}
+/**
+ * Returns the status of events, for the organization of their records or the key without an organization that sent them.
+ * The items of the request are not validated yet.
+ */
+export class GetEventStatus extends queryOf<
+  AtPosition<readonly EventStatusDto[]>,
+  { readonly caller: Caller; readonly events: readonly unknown[] }
+>() {}
 
 /** The projection that stores the state of a record; `metrics` for all other kinds. */
 const PROJECTIONS: Readonly<Partial<Record<RecordKind, string>>> = {

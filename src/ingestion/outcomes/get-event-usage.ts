@@ -1,4 +1,5 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../../http/requests.js';
 import { Pool } from 'pg';
 import { Invalid } from '../../errors.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
@@ -12,18 +13,12 @@ import type { EventUsageDto } from './outcomes.dto.js';
 
 /**
  * Counts the events that the keys of an organization, or one key without an organization, have sent, by day, type and
- * outcome.
+ * outcome. `from` and `to` are UTC days, as sent.
  */
-export class GetEventUsage extends Query<AtPosition<EventUsageDto>> {
-  constructor(
-    readonly caller: Caller,
-    /** UTC days, as sent. */
-    readonly from: string | undefined,
-    readonly to: string | undefined,
-  ) {
-    super();
-  }
-}
+export class GetEventUsage extends queryOf<
+  AtPosition<EventUsageDto>,
+  { readonly caller: Caller; readonly from: string | undefined; readonly to: string | undefined }
+>() {}
 
 @QueryHandler(GetEventUsage)
 export class GetEventUsageHandler implements IQueryHandler<GetEventUsage> {

@@ -1,4 +1,5 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../../http/requests.js';
 import { Pool } from 'pg';
 import { json, statement } from '../../postgres/statement.js';
 import { ALL_PROJECTIONS, rowsAtPosition } from '../../read-models/checkpoints.js';
@@ -57,16 +58,10 @@ export const LIST_PARKED = {
  * Lists a page of the parked events of an organization, or of the parked events that a key without an organization has
  * sent.
  */
-export class ListParked extends Query<AtPosition<ParkedPageDto>> {
-  constructor(
-    readonly caller: Caller,
-    readonly limit: number,
-    /** The `nextCursor` of the previous page. */
-    readonly cursor: string | undefined,
-  ) {
-    super();
-  }
-}
+export class ListParked extends queryOf<
+  AtPosition<ParkedPageDto>,
+  { readonly caller: Caller; readonly limit: number; readonly cursor: string | undefined }
+>() {}
 
 /** A cursor before the first row: its position is greater than any position in the log. */
 const FIRST_PAGE: readonly [position: number, projection: string] = [Number.MAX_SAFE_INTEGER, ''];

@@ -73,7 +73,7 @@ export class OutcomesController {
     @Query() query: PageRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ParkedPageDto> {
-    const list = new ListParked(caller, limitOf(query), query.cursor);
+    const list = new ListParked({ caller, limit: limitOf(query), cursor: query.cursor });
     return this.tokens.addTo(reply, await this.queries.execute(list));
   }
 
@@ -92,7 +92,7 @@ export class OutcomesController {
     @Query() { from, to }: EventUsageRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<EventUsageDto> {
-    return this.tokens.addTo(reply, await this.queries.execute(new GetEventUsage(caller, from, to)));
+    return this.tokens.addTo(reply, await this.queries.execute(new GetEventUsage({ caller, from, to })));
   }
 
   @Post('status')
@@ -112,7 +112,7 @@ export class OutcomesController {
     @Body() { events }: EventStatusRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<EventStatusesDto> {
-    const statuses = await this.tokens.addTo(reply, await this.queries.execute(new GetEventStatus(caller, events)));
+    const statuses = await this.tokens.addTo(reply, await this.queries.execute(new GetEventStatus({ caller, events })));
     return { events: [...statuses] };
   }
 }

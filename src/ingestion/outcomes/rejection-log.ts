@@ -121,7 +121,6 @@ export const ADD_REJECTIONS = statement(
     lastAt: 'bigint[]',
     sample: 'json[]',
   },
-  {},
   `
     insert into service.rejections as r (owner, day, key_id, reason, type, count, last_at, sample)
     select * from unnest(:owner, :day, :keyId, :reason, :type, :count, :lastAt, :sample)
@@ -137,7 +136,6 @@ export const ADD_REJECTIONS = statement(
 export const DELETE_EXCESS_REJECTIONS = statement(
   'rejections-forget',
   { keptRows: 'integer' },
-  {},
   `
     delete from service.rejections where ctid = any(array(
       select id from (
@@ -160,7 +158,6 @@ export const READ_SAMPLES = statement(
 export const EMPTY_SAMPLES = statement(
   'rejections-empty-samples',
   { keys: 'text[]' },
-  {},
   `
     update service.rejections set sample = json_build_object(
       'id', null, 'source', '', 'type', sample -> 'type', 'issues', '[]'::json, 'data', null)

@@ -61,7 +61,6 @@ export const READ_EVENT_USAGE = statement(
 export const ADD_EVENT_USAGE = statement(
   'event-usage-add',
   { owner: 'text[]', day: 'integer[]', type: 'text[]', outcome: 'text[]', events: 'bigint[]' },
-  {},
   `
     insert into service.event_usage as u (owner, day, type, outcome, events)
     select * from unnest(:owner, :day, :type, :outcome, :events)

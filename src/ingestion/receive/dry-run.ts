@@ -1,4 +1,5 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../../http/requests.js';
 import { Pool } from 'pg';
 import { type Fact, factsOf } from '../../events/facts.js';
 import { parseEvent, type UpstreamEvent } from '../../events/event.js';
@@ -10,12 +11,10 @@ import { type Entry, decide, type Decision, requireAccepted, type SentEvents } f
 import { GuardedHosts } from '../../verdicts.js';
 import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { EventLog } from '../../event-log/event-log.js';
-import type { Origin } from '../../http/access/caller.js';
 import { arrayJson } from '../../http/json.js';
 import { columnsOf } from '../../postgres/statement.js';
 import { RequestConcurrency, TIME_LIMIT_MS } from '../../read-models/request-concurrency.js';
 import { READ_RECORD_STATES } from '../outcomes/get-event-status.js';
-import type { LazyEvents } from './content-mode.js';
 import type { RecordedEvents } from './record-events.js';
 
 /** The newest known state of a record, and the facts that are counted for this state. */
@@ -91,16 +90,7 @@ function* wouldCount(tried: readonly TriedEvent[], counted: readonly CountedStat
  * Returns the response that `RecordEvents` would give now, and the metrics that each event would change. Nothing is
  * stored.
  */
-export class TryEvents extends Query<string> implements SentEvents {
-  constructor(
-    readonly events: LazyEvents,
-    readonly latest: number,
-    readonly organization: string | undefined,
-    readonly origin: Origin = {},
-  ) {
-    super();
-  }
-}
+export class TryEvents extends queryOf<string, SentEvents>() {}
 
 @QueryHandler(TryEvents)
 export class TryEventsHandler implements IQueryHandler<TryEvents> {

@@ -53,7 +53,7 @@ export class EventsController {
     if (dryRun === 'true') {
       void reply.type(JSON_TYPE);
       await this.tokens.add(reply, await this.log.head());
-      return this.queries.execute(new TryEvents(events, latest, organization, origin));
+      return this.queries.execute(new TryEvents({ events, latest, organization, origin }));
     }
     const record = new RecordEvents(events, latest, organization, body.length, origin);
     return this.tokens.addTo(reply, await this.commands.execute(record));

@@ -1,18 +1,17 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../../http/requests.js';
 import { type Fact, MEASURE } from '../../events/facts.js';
 import { formatInstant } from '../../events/instant.js';
-import { Invalid } from '../../errors.js';
-import type { Range, RequestedRange } from '../../http/parameters.js';
+import type { Range } from '../../http/parameters.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { toMetrics, toTotals } from '../get-metrics.js';
 import { FIELDS } from '../get-timeline.js';
-import { MetricsQueries } from '../metrics-queries.js';
-import type { Metrics, Totals } from '../metrics.dto.js';
+import { MetricsQueries, type MetricsQuery } from '../metrics-queries.js';
+import { eachOf, METRIC_NAMES, type MetricOfRecords, type Metrics, type Totals } from '../metrics.dto.js';
 import {
   type Cause,
   type ChangesOfMetric,
   type CountedAs,
-  METRIC_NAMES,
   type RestatedRecord,
   type Restatement,
 } from './restatement.dto.js';
@@ -25,40 +24,14 @@ import {
   type StateThen,
 } from './restatement-sql.js';
 
-/** What of the metrics of a range changed between two states of the log. */
-export interface Change {
-  readonly range: RequestedRange;
-  readonly from: Moment;
-  readonly to: Moment;
-}
-
-export const NOT_IN_ORDER = 'from must not be after to';
-
-/** @throws Invalid if `from` is after `to` */
-const inOrder = (change: Change): Change => {
-  if (change.from.position > change.to.position) throw new Invalid(NOT_IN_ORDER);
-  return change;
-};
-
-export class GetRestatement extends Query<AsOf<Restatement>> {
-  readonly range: RequestedRange;
+/** The parameters of a query about what of the metrics of a range changed between two states of the log. */
+export interface RestatementQuery extends MetricsQuery {
   readonly from: Moment;
   /** The later state. */
   readonly known: Moment;
-  constructor(
-    readonly organization: string,
-    change: Change,
-    readonly brand: string | undefined,
-    /** The result reflects at least this position of the log. */
-    readonly minPosition?: number,
-  ) {
-    super();
-    ({ range: this.range, from: this.from, to: this.known } = inOrder(change));
-  }
 }
 
-const eachMetric = <Value>(value: (name: keyof Totals) => Value): Record<keyof Totals, Value> =>
-  Object.fromEntries(METRIC_NAMES.map((name) => [name, value(name)])) as Record<keyof Totals, Value>;
+export class GetRestatement extends queryOf<AsOf<Restatement>, RestatementQuery>() {}
 
 /** Numbers by key, of either of two lists. */
 const bothOf = <Key extends string>(
@@ -104,7 +77,7 @@ const changesOf = (counts: readonly ChangeCount[]): Restatement['changes'] => {
     corrected: { added: sum(false, 3, matches), removed: sum(false, 4, matches) },
   });
   return {
-    metrics: eachMetric((name) => ({
+    metrics: eachOf(METRIC_NAMES, (name) => ({
       late: { added: lateAdded[name], removed: lateRemoved[name] },
       corrected: { added: added[name], removed: removed[name] },
     })),
@@ -136,7 +109,7 @@ export class GetRestatementHandler implements IQueryHandler<GetRestatement> {
         then,
         now,
         difference: {
-          metrics: eachMetric((name) => now.metrics[name] - then.metrics[name]),
+          metrics: eachOf(METRIC_NAMES, (name) => now.metrics[name] - then.metrics[name]),
           blockedByType: bothOf('type', then.blockedByType, now.blockedByType).map(([type, before, after]) => ({
             type,
             count: after - before,
@@ -161,26 +134,16 @@ export interface RestatedPage {
 }
 
 /** A page of the records that count otherwise now than then, the one that changed last first. */
-export class ListRestatedRecords extends Query<AsOf<RestatedPage>> {
-  readonly range: RequestedRange;
-  readonly from: Moment;
-  /** The later state. */
-  readonly known: Moment;
-  constructor(
-    readonly organization: string,
-    change: Change,
-    readonly brand: string | undefined,
-    readonly limit: number,
+export class ListRestatedRecords extends queryOf<
+  AsOf<RestatedPage>,
+  RestatementQuery & {
+    readonly limit: number;
     /** The position of the last record of the page before. Undefined: this is the first page. */
-    readonly before: number | undefined,
-    readonly minPosition?: number,
-  ) {
-    super();
-    ({ range: this.range, from: this.from, to: this.known } = inOrder(change));
+    readonly before?: number | undefined;
   }
-}
+>() {}
 
-const METRIC_OF: Readonly<Record<number, CountedAs['metric']>> = {
+const METRIC_OF: Readonly<Record<number, MetricOfRecords>> = {
   ...FIELDS,
   [MEASURE.threat]: 'newThreats',
 };

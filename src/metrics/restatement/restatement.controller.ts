@@ -23,13 +23,7 @@ import {
 } from '../../http/responses/send-snapshot.js';
 import { limit as declareLimit } from '../../limits.js';
 import { MAX_DAYS, MAX_TYPES } from '../count-sql.js';
-import {
-  type Change,
-  GetRestatement,
-  ListRestatedRecords,
-  NOT_IN_ORDER,
-  type RestatedPage,
-} from './get-restatement.js';
+import { GetRestatement, ListRestatedRecords, type RestatedPage, type RestatementQuery } from './get-restatement.js';
 import { KnownMoments } from '../known-moments.js';
 import {
   type CountedAs,
@@ -78,6 +72,10 @@ const CSV_EXAMPLE =
     now: [{ metric: 'reports', type: null, at: '2026-02-14T09:30:00.000Z' }],
   });
 
+const NOT_IN_ORDER = 'from must not be after to';
+
+type Change = Pick<RestatementQuery, 'range' | 'from' | 'known'>;
+
 /** Instants are compared as such, because nothing may have been stored between them. @throws Invalid */
 const requireOrder = ({ from, to }: RestatementRequest): void => {
   const [first, last] = [readInstant(from), readInstant(to ?? '')];
@@ -123,7 +121,7 @@ export class RestatementController {
     @MinPosition() minPosition?: number,
   ): Promise<string | undefined> {
     const change = await this.readChange(request, READS, reply);
-    const query = new GetRestatement(organization, change, request.brandSlug, minPosition);
+    const query = new GetRestatement({ organization, brand: request.brandSlug, minPosition, ...change });
     const { result, ...moment } = await this.queries.execute(query);
     const text = JSON.stringify(result);
     return sendSnapshot({ type: JSON_TYPE, text, tag: entityTag(text), ...moment }, this.tokens, reply);
@@ -204,11 +202,14 @@ export class RestatementController {
   ): Promise<AsOf<RestatedPage> & { readonly knownTo: Moment }> {
     const change = await this.readChange(request, RECORDS_READ, reply, page.to);
     const { limit, before } = page;
-    const query = new ListRestatedRecords(organization, change, request.brandSlug, limit, before, minPosition);
-    return { ...(await this.queries.execute(query)), knownTo: change.to };
+    const query = { organization, brand: request.brandSlug, minPosition, limit, before, ...change };
+    return { ...(await this.queries.execute(new ListRestatedRecords(query))), knownTo: change.known };
   }
 
-  /** @param knownTo the later state, if a cursor names it */
+  /**
+   * @param knownTo the later state, if a cursor names it
+   * @throws Invalid if `from` is after `to`
+   */
   private async readChange(
     request: RestatementRequest,
     reads: typeof READS | typeof RECORDS_READ,
@@ -224,6 +225,8 @@ export class RestatementController {
     );
     const earlier = await this.moments.reach(from, reads, reply);
     const later = to === undefined ? await this.moments.present(reply) : await this.moments.reach(to, reads, reply);
-    return { range, from: earlier, to: knownTo ?? later };
+    const known = knownTo ?? later;
+    if (earlier.position > known.position) throw new Invalid(NOT_IN_ORDER);
+    return { range, from: earlier, known };
   }
 }

@@ -2,8 +2,16 @@ import { ApiExtraModels, ApiProperty, getSchemaPath } from '@nestjs/swagger';
 import { IsDefined, IsString } from 'class-validator';
 import { IsGivenOnce, IsLimit, IsOpaqueText } from '../../http/parameters.js';
 import { INVALID_CURSOR } from '../../http/responses/page-cursor.js';
-import { Metrics, MetricsRequest, type Totals } from '../metrics.dto.js';
-import { ApiDifference, Differences } from '../comparison.dto.js';
+import {
+  eachOf,
+  METRIC_NAMES,
+  type MetricOfRecords,
+  Metrics,
+  METRICS_OF_RECORDS,
+  MetricsRequest,
+  type Totals,
+} from '../metrics.dto.js';
+import { DIFFERENCE, Differences } from '../comparison.dto.js';
 
 export class RestatementRequest extends MetricsRequest {
   /**
@@ -38,28 +46,11 @@ export class RestatedRecordsRequest extends RestatementRequest {
   cursor?: string;
 }
 
-/** The metrics of which a record is a unit, whatever its asset type. */
-const METRICS_OF_RECORDS = [
-  'reports',
-  'newThreats',
-  'threatsWatchlisted',
-  'takedownsFiled',
-  'takedownsCompleted',
-] as const satisfies readonly (keyof Totals)[];
-
-export const METRIC_NAMES = [
-  ...METRICS_OF_RECORDS,
-  'domainThreats',
-  'twitterThreats',
-  'telegramThreats',
-  'otherThreats',
-] as const satisfies readonly (keyof Totals)[];
-
 export class DifferenceOfType {
   /** The asset type. @example 'URL' */
   type!: string;
   /** Threats blocked according to the later state, less those according to the earlier state. */
-  @ApiDifference(-12)
+  @ApiProperty({ ...DIFFERENCE, example: -12 })
   count!: number;
 }
 
@@ -100,12 +91,10 @@ export class ChangesOfType extends ChangesOfMetric {
 }
 
 const eachMetric = (schema: object): object => ({
-  example: Object.fromEntries(
-    METRIC_NAMES.map((name) => [name, { late: { added: 3, removed: 0 }, corrected: { added: 1, removed: 2 } }]),
-  ),
+  example: eachOf(METRIC_NAMES, () => ({ late: { added: 3, removed: 0 }, corrected: { added: 1, removed: 2 } })),
   type: 'object',
   required: [...METRIC_NAMES],
-  properties: Object.fromEntries(METRIC_NAMES.map((name) => [name, schema])),
+  properties: eachOf(METRIC_NAMES, () => schema),
 });
 
 @ApiExtraModels(ChangesOfMetric)
@@ -136,7 +125,7 @@ export type Cause = (typeof CAUSES)[number];
 export class CountedAs {
   /** The metric of which the record is one unit. @example 'newThreats' */
   @ApiProperty({ enum: [...METRICS_OF_RECORDS] })
-  metric!: (typeof METRICS_OF_RECORDS)[number];
+  metric!: MetricOfRecords;
   /** The asset type of a blocked threat; null for everything else. */
   @ApiProperty({ type: String, nullable: true, example: 'URL' })
   type!: string | null;

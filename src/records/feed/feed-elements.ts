@@ -58,13 +58,6 @@ export interface FeedPage extends PageMoment {
   readonly isCut: boolean;
 }
 
-const COLUMNS = {
-  moment: json<PageMoment>(),
-  /** The elements in order, one per line, because JSON escapes line breaks; null if there are none. */
-  elements: nullable('text'),
-  isCut: 'boolean',
-} as const;
-
 /** Parses the line of an element; only the item, at the end, may contain spaces. */
 const parseElement = (text: string): ElementRow => {
   const [position, kind, storedAt, eventId, id] = text.split(' ', 5) as [string, string, string, string, string];
@@ -72,32 +65,27 @@ const parseElement = (text: string): ElementRow => {
   return { position: +position, kind: +kind, storedAt: +storedAt, eventId, id, item: text.slice(itemAt) };
 };
 
-/** The row of a statement of `NEXT_ELEMENTS`. */
-export type PageRow = RowOf<ReturnType<typeof nextOf>>;
-
-/** @param rows the only row of a statement of `NEXT_ELEMENTS` */
-export const pageOf = ([row]: readonly PageRow[]): FeedPage => {
-  const { moment, elements, isCut } = row!;
-  return { ...moment, elements: elements?.split('\n').map(parseElement) ?? [], isCut };
-};
-
-/**
- * Creates the statement that reads the next elements of an organization's feed. The statement merges one index range
- * for each kind, in one snapshot.
- * @param kinds as in `listed-items.ts`, ascending
- */
-const nextOf = (kinds: readonly number[]) => {
-  const branches = kinds.map(
+/** SQL for the elements of one index range for each kind. Ranges of kinds that are not requested are not scanned. */
+const RANGES = numbersOf()
+  .map(
     (kind) =>
-      `select position, kind, id, ${EVENT_AT_POSITION} as event_id, stored_at, item from read.listed_records
-          where organization = :organization and kind = ${kind} and position > :after order by position`,
-  );
-  const merged = `(${branches.map((branch) => `(${branch})`).join(' union all ')}) merged order by position`;
-  return statement(
-    `feed-next-${kinds.join('-')}`,
-    { organization: 'text', after: 'bigint', limit: 'integer' },
-    COLUMNS,
-    `
+      `(select position, kind, id, ${EVENT_AT_POSITION} as event_id, stored_at, item from read.listed_records
+          where organization = :organization and kind = ${kind} and ${kind} = any(:kinds) and position > :after
+          order by position)`,
+  )
+  .join(' union all ');
+
+/** Reads the next elements of an organization's feed, merged from the ranges of the kinds, in one snapshot. */
+export const NEXT_ELEMENTS = statement(
+  'feed-next',
+  { organization: 'text', after: 'bigint', limit: 'integer', kinds: 'smallint[]' },
+  {
+    moment: json<PageMoment>(),
+    /** The elements in order, one per line, because JSON escapes line breaks; null if there are none. */
+    elements: nullable('text'),
+    isCut: 'boolean',
+  },
+  `
     select json_build_object(
       'asOf', (select as_of from read.checkpoints where projection = 'records'),
       'upTo', (select position from read.checkpoints where projection = 'records')
@@ -108,21 +96,19 @@ const nextOf = (kinds: readonly number[]) => {
         coalesce(not bool_and(fits), false) as is_cut
       from (
         select *, row_number() over in_order = 1 or sum(${ELEMENT_BYTES}) over in_order < ${MAX_RESPONSE_BYTES} as fits
-        from (select * from ${merged} limit :limit) next
+        from (select * from (${RANGES}) merged order by position limit :limit) next
         window in_order as (order by position rows unbounded preceding)
       ) sized
     ) page`,
-  );
-};
-
-const KINDS = numbersOf();
-
-/** The statement of each set of kinds, by the numbers of the kinds joined by hyphens. */
-export const NEXT_ELEMENTS: Readonly<Record<string, ReturnType<typeof nextOf>>> = Object.fromEntries(
-  Array.from({ length: 2 ** KINDS.length - 1 }, (_, set) => KINDS.filter((_, n) => ((set + 1) >> n) & 1)).map(
-    (kinds) => [kinds.join('-'), nextOf(kinds)],
-  ),
 );
+
+export type PageRow = RowOf<typeof NEXT_ELEMENTS>;
+
+/** @param rows the only row of `NEXT_ELEMENTS` */
+export const pageOf = ([row]: readonly PageRow[]): FeedPage => {
+  const { moment, elements, isCut } = row!;
+  return { ...moment, elements: elements?.split('\n').map(parseElement) ?? [], isCut };
+};
 
 /** Finds the waiting requests with new elements to read. Requests are numbered from 1. */
 export const READY_REQUESTS = statement(

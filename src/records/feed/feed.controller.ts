@@ -60,17 +60,15 @@ export class FeedController {
   ): Promise<string> {
     const disconnected = new AbortController();
     reply.raw.once('close', () => disconnected.abort());
-    const kinds = numbersOf(types?.split(','));
-    const [maxElements, timeoutMs] = [Number(limit), Number(timeout)];
-    const query = new ReadFeed(
+    const query = new ReadFeed({
       organization,
-      kinds,
-      maxElements,
+      kinds: numbersOf(types?.split(',')),
+      limit: Number(limit),
       lastEventId,
-      timeoutMs,
-      disconnected.signal,
+      timeoutMs: Number(timeout),
+      signal: disconnected.signal,
       minPosition,
-    );
+    });
     const { result, asOf, position } = await this.queries.execute(query);
     await this.tokens.add(reply, position);
     void reply.header('x-as-of', formatInstant(asOf)).type(MEDIA_TYPE);

@@ -1,4 +1,5 @@
-import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { queryOf } from '../../http/requests.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
@@ -14,25 +15,23 @@ import {
 import { FeedIds, type FeedPosition, requireInLog } from './feed-ids.js';
 import { FeedWatch } from './feed-watch.js';
 
-/** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */
-export class ReadFeed extends Query<AsOf<string>> {
-  constructor(
-    readonly organization: string,
-    /** As in `listed-items.ts`, ascending. */
-    readonly kinds: readonly number[],
-    readonly limit: number,
-    /** The id of the last element that the client has processed. Undefined: the feed is read from the beginning. */
-    readonly lastEventId: string | undefined,
-    /** How long to wait if there is no new element, in ms. */
-    readonly timeoutMs: number,
-    /** Aborts when the client closes the connection. */
-    readonly signal: AbortSignal,
-    /** The position of the log that the result must include. */
-    readonly minPosition?: number,
-  ) {
-    super();
-  }
+interface FeedQuery {
+  readonly organization: string;
+  /** As in `listed-items.ts`, ascending. */
+  readonly kinds: readonly number[];
+  readonly limit: number;
+  /** The id of the last element that the client has processed. Undefined: the feed is read from the beginning. */
+  readonly lastEventId: string | undefined;
+  /** How long to wait if there is no new element, in ms. */
+  readonly timeoutMs: number;
+  /** Aborts when the client closes the connection. */
+  readonly signal: AbortSignal;
+  /** The position of the log that the result must include. */
+  readonly minPosition?: number | undefined;
 }
+
+/** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */
+export class ReadFeed extends queryOf<AsOf<string>, FeedQuery>() {}
 
 const BEGINNING: FeedPosition = { position: -1, event: '' };
 
@@ -72,7 +71,7 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     for (;;) {
       const key = `feed ${kinds.join()} ${limit} ${lastEventId} ${hasWaited} ${minPosition}`;
       const read: AnswerFrom<FeedPage> = async (send, _pool, isReplica) => {
-        const statement = NEXT_ELEMENTS[kinds.join('-')]!.query({ organization, after: last.position, limit });
+        const statement = NEXT_ELEMENTS.query({ organization, after: last.position, limit, kinds });
         const page = pageOf(await send<PageRow>(statement));
         requireReached(isReplica, page.upTo, hasWaited ? Infinity : last.position);
         // Asked after each page: an event that the log still has was also in the log when the page was read.

@@ -202,8 +202,8 @@ export const readNext = async (
 ): Promise<Next> => {
   const limit = endpoint.assetTypes === undefined && endpoint.statuses === undefined ? size : ROWS_PER_READ;
   const { organization } = endpoint;
-  const values = { organization, after: from.position, limit };
-  const page = pageOf(await NEXT_ELEMENTS[kindsOf(endpoint).join('-')]!.run(pool, values));
+  const values = { organization, after: from.position, limit, kinds: kindsOf(endpoint) };
+  const page = pageOf(await NEXT_ELEMENTS.run(pool, values));
   // The read model is being rebuilt and has not reached the cursor, so its rows are incomplete.
   const reached = page.upTo ?? -1;
   if (reached < from.position) return { upTo: from.position };

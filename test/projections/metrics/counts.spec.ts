@@ -54,7 +54,7 @@ describe('The projections of the metrics', () => {
 
   const ask = async ({ organization, brand, from, to }: Query) => {
     const handler = new GetMetricsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new GetMetrics(organization, { from, to }, brand))).result;
+    return (await handler.execute(new GetMetrics({ organization, range: { from, to }, brand }))).result;
   };
 
   /** Undefined if the timeline would have too many points. */
@@ -64,7 +64,7 @@ describe('The projections of the metrics', () => {
   ): Promise<Timeline | undefined> => {
     const handler = new GetTimelineHandler(new MetricsQueries(database.pool), new TimeSlices());
     try {
-      return (await handler.execute(new GetTimeline(organization, range, brand, interval))).result;
+      return (await handler.execute(new GetTimeline({ organization, range, brand, interval }))).result;
     } catch (error) {
       if (error instanceof Invalid) return undefined;
       throw error;
@@ -73,12 +73,12 @@ describe('The projections of the metrics', () => {
 
   const compare = async ({ organization, brand, from, to }: Query, earlier: 'previous' | 'year') => {
     const handler = new CompareMetricsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new CompareMetrics(organization, { from, to }, brand, earlier))).result;
+    return (await handler.execute(new CompareMetrics({ organization, range: { from, to }, brand, earlier }))).result;
   };
 
   const askTakedowns = async ({ organization, brand, from, to }: Query) => {
     const handler = new GetTakedownStatisticsHandler(new MetricsQueries(database.pool));
-    return (await handler.execute(new GetTakedownStatistics(organization, { from, to }, brand))).result;
+    return (await handler.execute(new GetTakedownStatistics({ organization, range: { from, to }, brand }))).result;
   };
 
   const randomQuery = (random: Random): Asked => {

@@ -84,20 +84,20 @@ describe('The metrics of the past', () => {
   const queries = (): MetricsQueries => new MetricsQueries(database.pool);
 
   const ask = async ({ organization, brand, from, to }: Query, known: Moment) => {
-    const query = new GetMetrics(organization, { from, to }, brand, undefined, known);
+    const query = new GetMetrics({ organization, range: { from, to }, brand, known });
     return (await new GetMetricsHandler(queries()).execute(query)).result;
   };
 
   const restate = async ({ organization, brand, from, to }: Query, then: Moment, now: Moment) => {
-    const query = new GetRestatement(organization, { range: { from, to }, from: then, to: now }, brand);
+    const query = new GetRestatement({ organization, range: { from, to }, from: then, known: now, brand });
     return (await new GetRestatementHandler(queries()).execute(query)).result;
   };
 
   const listRecords = async ({ organization, brand, from, to }: Query, then: Moment, now: Moment) => {
     const items: RestatedRecord[] = [];
-    const change = { range: { from, to }, from: then, to: now };
+    const change = { range: { from, to }, from: then, known: now };
     for (let before: number | undefined; ;) {
-      const query = new ListRestatedRecords(organization, change, brand, 3, before);
+      const query = new ListRestatedRecords({ organization, ...change, brand, limit: 3, before });
       const { result } = await new ListRestatedRecordsHandler(queries()).execute(query);
       items.push(...result.items);
       if (result.next === undefined) return items;

@@ -1,5 +1,4 @@
 import { ROW_STEPS } from '../../../src/read-models/erasures.js';
-import { NEXT_ELEMENTS } from '../../../src/records/feed/feed-elements.js';
 import { countUpTo, FEWEST_BRANCHES, listPage, SAMPLE_FILTERS } from '../../../src/records/page-sql.js';
 
 /** More rows than any table has. New rows are numbered from here on. */
@@ -109,10 +108,6 @@ const lists = (): Record<string, Values> => {
     }
   return all;
 };
-const feeds: Record<string, Values> = Object.fromEntries(
-  Object.keys(NEXT_ELEMENTS).map((kinds) => [`feed-next-${kinds}`, (_, n) => ['acme', -1, n]]),
-);
-
 /** Pages of the collections of TAXII. */
 const objects: Record<string, Values> = {
   'taxii-next': (_, n) => ['acme', 2, -1, 0, Math.min(n, 1_000), null, null],
@@ -131,7 +126,7 @@ const erasures: Record<string, Values> = Object.fromEntries(
 export const VALUES: Readonly<Record<string, Values>> = {
   'log-read-all': (_, n) => [0, n],
   ...lists(),
-  ...feeds,
+  'feed-next': (_, n) => ['acme', -1, n, [1, 2, 3, 4, 5]],
   ...objects,
   ...erasures,
   'statistics-tables': () => [],
