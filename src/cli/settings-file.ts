@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, isForeign, readConfig, settingNames } from '../runtime/config.js';
+import { ConfigError, isForeign, settingNames, sourcesFileOf } from '../runtime/config.js';
 import { say } from '../runtime/terminal.js';
 
 /** Maximum size of a settings file, and number of files in a folder. Both are far more than all settings need. */
@@ -165,7 +165,7 @@ const namesOfSources = async (): Promise<ReadonlySet<string> | undefined> => {
   };
   try {
     const { readSourcesFile } = await import('../asset-check/sources/sources-file.js');
-    readSourcesFile({ sourcesFile: readConfig({ SOURCES_FILE: process.env['SOURCES_FILE'] }).sourcesFile, variable });
+    readSourcesFile({ sourcesFile: sourcesFileOf(), variable });
     return names;
   } catch {
     return undefined;

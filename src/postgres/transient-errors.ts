@@ -145,11 +145,22 @@ export const isReadOnly = (error: unknown): boolean =>
 /** Whether an error came from the database server, not from the connection. */
 export const isDatabaseError = (error: unknown): boolean => error instanceof DatabaseError;
 
+let tellRefusal: (text: string) => void = () => {};
+
+/**
+ * Sets a listener for refusals that become `Unavailable`, whose message, which clients see, does not name the cause.
+ * @param listener called for every refused statement
+ */
+export const onRefusal = (listener: (text: string) => void): void => {
+  tellRefusal = listener;
+};
+
 /**
  * Converts an error for callers: `Unavailable` if a retry may help, otherwise the error itself. Use this function only
  * for errors of database calls, because a missing file has the same code (ENOENT) as a missing Unix socket.
  */
-export const asUnavailable = (error: unknown): unknown =>
-  isTransient(error) && !(error instanceof Unavailable)
-    ? new Unavailable('The database did not answer; try again', 1, { cause: error })
-    : error;
+export const asUnavailable = (error: unknown): unknown => {
+  if (error instanceof Unavailable || !isTransient(error)) return error;
+  if (isRefusal(error)) tellRefusal(failureText(error));
+  return new Unavailable('The database did not answer; try again', 1, { cause: error });
+};

@@ -202,7 +202,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** Address of the operators' listeners. */
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
     ...opsPorts,
-    /** Address of PostgreSQL 15 or later; the address must follow the primary. Absent: an embedded PostgreSQL in `DATA_DIR`. */
+    /** Address of PostgreSQL 15 or later; the address must follow the primary. Absent: `start` and `demo` use an embedded PostgreSQL in `DATA_DIR`, and the other processes do not start. */
     databaseUrl,
     /**
      * The database of `DATABASE_URL` without its pooler, for exports, rebuilds and locks, which need one connection
@@ -341,6 +341,10 @@ const FOREIGN =
 /** Whether a variable may have a meaning for another program, or had one for an earlier version of this service. */
 export const isForeign = (name: string): boolean =>
   SYSTEM.test(name) || FOREIGN.test(name) || name !== name.toUpperCase() || Object.hasOwn(RENAMED, name);
+
+/** Reads SOURCES_FILE before the settings have been validated. */
+export const sourcesFileOf = ({ SOURCES_FILE } = process.env): Config['sourcesFile'] =>
+  readConfig({ SOURCES_FILE }).sourcesFile;
 
 /** The names of all settings, except those of OpenTelemetry. */
 export const settingNames = (): ReadonlySet<string> => new Set(readConfig({}).names);
