@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../src/event-log/event-log.js';
+import { withoutRepeats } from '../src/flow/background.js';
 import { allEnded } from '../src/flow/shared-work.js';
 import { type Lanes, runWorker } from '../src/ops/worker.js';
 import { createWatchPool } from '../src/read-models/pools.js';
@@ -25,7 +26,9 @@ interface Dependencies {
   readonly direct: Pool;
   readonly log: EventLog;
   readonly say: WriteLog;
+  /** Writes the same line at most once per minute. */
   readonly warn: (line: string) => void;
+  readonly onRecovery: (line: string) => void;
   readonly laneHealth: Lanes;
 }
 
@@ -33,7 +36,7 @@ interface Dependencies {
 const projectLane = async (
   { name, projections }: Lane,
   lease: Lease,
-  { pool, direct, log, say, warn, laneHealth }: Dependencies,
+  { pool, direct, log, say, warn, onRecovery, laneHealth }: Dependencies,
   stop: AbortSignal,
 ): Promise<void> => {
   while (!stop.aborted) {
@@ -47,9 +50,7 @@ const projectLane = async (
     // A lost lease stops the projector, and an error of the projector stops the renewal of the lease.
     const work = [
       lease.hold(endLease, signal).finally(endLease),
-      new Projector(log, pool, projections, { onError: warn, onRecovery: say, onHeartbeat })
-        .run(signal)
-        .finally(endLease),
+      new Projector(log, pool, projections, { onError: warn, onRecovery, onHeartbeat }).run(signal).finally(endLease),
       rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal).catch((error: unknown) => {
         endLease();
         throw error;
@@ -70,7 +71,7 @@ const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Pro
       const lease = new Lease(dependencies.pool, lane.name, {
         lanes: heldLanes,
         onError: dependencies.warn,
-        onRecovery: dependencies.say,
+        onRecovery: dependencies.onRecovery,
       });
       await projectLane(lane, lease, dependencies, stop).finally(() => failed.abort());
     }),
@@ -83,7 +84,11 @@ await runWorker({
   task: 'projecting',
   portSetting: 'PROJECTOR_OPS_PORT',
   work: async ({ config, url, log, ops, writeLog: say }, stopSignal) => {
-    const warn = (line: string): void => say(line, 'warn');
+    const { write: warn, recovered } = withoutRepeats((line) => say(line, 'warn'));
+    const onRecovery = (line: string): void => {
+      recovered();
+      say(line);
+    };
     const openPool = (at: string): Pool =>
       createPool(at, ({ message }) => warn(`A database connection was lost: ${message}`), TIMEOUTS);
     const pool = openPool(url);
@@ -92,7 +97,7 @@ await runWorker({
     try {
       const versions = new Map(PROJECTIONS.map((projection) => [projection.name, versionOf(projection)]));
       ops.addStores(log, watchPool, 'projections', versions);
-      await project({ pool, direct, log, say, warn, laneHealth: ops.lanes }, stopSignal);
+      await project({ pool, direct, log, say, warn, onRecovery, laneHealth: ops.lanes }, stopSignal);
     } finally {
       await Promise.all([...new Set([pool, direct, watchPool])].map((each) => each.end()));
     }

@@ -1,6 +1,6 @@
 import type { Batch, RecordedEvent } from '../../src/event-log/event-log.js';
 import { maxFactsOf } from '../../src/events/facts.js';
-import { isTransient } from '../../src/postgres/transient-errors.js';
+import { isRefusal, isTransient } from '../../src/postgres/transient-errors.js';
 
 /** Maximum number of facts per transaction, so that a transaction takes about a tenth of a second. */
 const MAX_FACTS = 5_000;
@@ -79,12 +79,14 @@ export class PoisonEventIsolation {
 
   /**
    * Called when a transaction with these events failed.
-   * @returns whether a retry can help; false if the disk is full or every event would fail
+   * @returns whether a retry can help; false if the disk is full, the database refuses the process, or every event would
+   *   fail
    */
   failed({ events, position }: Slice, error: ApplyError): boolean {
     const { cause, projection } = error;
     const [first] = events;
-    if (!first || !isTransient(cause) || (cause as { code?: unknown }).code === DISK_FULL) return false;
+    if (!first || !isTransient(cause) || isRefusal(cause) || (cause as { code?: unknown }).code === DISK_FULL)
+      return false;
     const failures = this.suspects && first.position <= this.suspects.upTo ? this.suspects.failures + 1 : 1;
     const size = failures < MIN_FAILURES ? events.length : Math.max(1, events.length >> 1);
     this.suspects = { upTo: position, size, failures };

@@ -4,7 +4,7 @@ import { cloudEventAttributes, logAttributes } from '../../src/event-log/open-ev
 import { type Span, type Tracing, isSampled, traceparentOf, inSpan, tracing } from '../../src/runtime/tracing.js';
 import { type Projection, type ProjectorTransaction, STATEMENT_TIMEOUT_MS, transact } from './projection.js';
 import { EventsLost } from '../../src/event-log/read-streams.js';
-import { isTransient } from '../../src/postgres/transient-errors.js';
+import { failureText, isTransient } from '../../src/postgres/transient-errors.js';
 import { Backoff, pause } from '../../src/flow/time.js';
 import { boundTimes } from './bounded-times.js';
 import { CheckpointMoved, moveCheckpoints, readCheckpoints } from './checkpoints.js';
@@ -185,10 +185,7 @@ export class Projector {
           throw error;
         this.isFailing = true;
         this.onHeartbeat();
-        this.onError(
-          `The read models cannot advance, retrying: ${error instanceof Error ? error.message : String(error)}`,
-          error,
-        );
+        this.onError(`The read models cannot advance, retrying: ${failureText(error)}`, error);
         await pause(this.backoff.next(), signal);
       }
     }

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import type { LoggerService } from '@nestjs/common';
 import { createApp } from './app.module.js';
 import { readSourcesFile, type SourcesSettings } from '../asset-check/sources/sources-file.js';
-import { type Config, readConfig } from '../runtime/config.js';
+import { type Config, readConfig, requireDatabaseUrl } from '../runtime/config.js';
 import {
   exitWith,
   notifySupervisor,
@@ -11,8 +11,8 @@ import {
   closeTracing,
   openTracing,
 } from '../runtime/lifecycle.js';
-import { openDatabase } from '../postgres/embedded/embedded-postgres.js';
-import { AddressInUse, listenAt } from '../runtime/listen.js';
+import { protectDataDir } from '../postgres/embedded/embedded-postgres.js';
+import { listenAt, requireFreePort } from '../runtime/listen.js';
 import { gracefulShutdown } from '../http/server.js';
 import { Prometheus } from '../http/ops/prometheus.js';
 import { OperatorServer } from '../ops/operator-server.js';
@@ -21,20 +21,22 @@ import { createLogger, logThrough } from '../runtime/logger.js';
 import { prepareTables } from '../read-models/prepare-tables.js';
 import { Pool } from 'pg';
 import { logStandbys } from '../postgres/pool.js';
-import { asConfigError } from '../postgres/transient-errors.js';
+import { asConfigError, onRefusal } from '../postgres/transient-errors.js';
+import { withoutRepeats } from '../flow/background.js';
 
 interface ServeOptions {
   readonly sources: SourcesSettings;
   readonly logger: LoggerService;
-  readonly release: () => Promise<void>;
   /** Aborts when the process is asked to stop. */
   readonly stopSignal: AbortSignal;
 }
 
-const serve = async (config: Config, { sources, logger, release, stopSignal }: ServeOptions): Promise<void> => {
+const serve = async (config: Config, { sources, logger, stopSignal }: ServeOptions): Promise<void> => {
   const log = logThrough(logger, 'main');
   await prepareTables(config, log, stopSignal);
   stopSignal.throwIfAborted();
+  // Once the first connection has succeeded, a refusal is waited for.
+  onRefusal(withoutRepeats((line) => log(line, 'warn')).write);
   const app = await createApp(config, logger, sources);
   // The embedded server listens on a Unix socket only, so it has no standby.
   if (config.eventStoreUrl === undefined && !/[?&]host=/.test(config.databaseUrl!))
@@ -52,7 +54,7 @@ const serve = async (config: Config, { sources, logger, release, stopSignal }: S
     await app.close();
     // The operator server is closed last, so that the health check reports `stopping` until the end.
     await ops?.close();
-    await Promise.all([release(), closeTracing()]);
+    await closeTracing();
   };
   const opsUrl = ops && (await ops.listen(config.opsHost, opsPort!, 'OPS_PORT'));
   if (opsUrl !== undefined) log(`Metrics and health details for operators on ${opsUrl}`);
@@ -67,32 +69,30 @@ const serve = async (config: Config, { sources, logger, release, stopSignal }: S
 
 const run = async (config: Config, stopSignal: AbortSignal): Promise<void> => {
   const logger = createLogger(config);
+  const log = logThrough(logger, 'main');
+  const databaseUrl = requireDatabaseUrl(config);
   // The sources file is read first, so that a mistake in the file stops the process before anything else has started.
   const sources = readSourcesFile(config);
-  await openTracing(config, 'threat-protection-api', logThrough(logger, 'main'));
-  const database = await openDatabase(config, logThrough(logger, 'main'));
-  try {
-    const serving = serve(
-      { ...config, databaseUrl: database.url },
-      { sources, logger, release: () => database.release(), stopSignal },
-    );
-    await unlessStopped(stopSignal, serving);
-  } catch (error) {
-    // A failed start must not leave the embedded server running.
-    await database.release();
-    throw error;
-  }
+  const { host, port, opsHost, opsPort } = config;
+  const isStopping = (): boolean => stopSignal.aborted;
+  await Promise.all([
+    requireFreePort({ host, port }, 'PORT', isStopping),
+    requireFreePort({ host: opsHost, port: opsPort }, 'OPS_PORT', isStopping),
+  ]);
+  await openTracing(config, 'threat-protection-api', log);
+  await protectDataDir(config, log);
+  await unlessStopped(stopSignal, serve({ ...config, databaseUrl }, { sources, logger, stopSignal }));
 };
 
 const stopSignal = shutdownSignal();
 try {
   await run(readConfig(), stopSignal);
 } catch (error) {
-  // Ctrl-C also reaches initdb, whose error would be misleading.
+  // The signal may have caused the error.
   exitWith(stopSignal.aborted ? stopSignal.reason : asConfigError(error), stopSignal, {
     context: 'main',
     task: 'listening',
-    // An operator can resolve a port that is in use; any other error is logged with its stack.
-    describeError: (other) => (other instanceof AddressInUse ? other.message : inspect(other)),
+    // The error is logged with its stack.
+    describeError: inspect,
   });
 }

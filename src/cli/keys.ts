@@ -73,13 +73,24 @@ const list = (): Promise<Result> =>
     return { lines: table(HEADINGS, keys.map(Object.values)), json: keys };
   });
 
-const revoke = (id: string): Promise<Result> =>
-  withLog(async (session) => {
+/**
+ * Refuses a key in place of its id, without repeating the key, which may be what has leaked.
+ * @throws Invalid
+ */
+const requireId = (id: string): void => {
+  if (id.trim().startsWith('tp_'))
+    throw new Invalid('<id> is a key, not its id, which begins with "key_": see `keys list`');
+};
+
+const revoke = async (id: string): Promise<Result> => {
+  requireId(id);
+  return withLog(async (session) => {
     await revokeApiKey(session.log, id, operatorName());
     const key = (await readKeys(session)).find((each) => each.id === id);
     if (!key) throw new NotFound(`Unknown key ${id}`);
     return { lines: table(HEADINGS, [Object.values(toJson(key))]), json: toJson(key) };
   });
+};
 
 const collect = (value: string, values: readonly string[] = []): string[] => [...values, value];
 

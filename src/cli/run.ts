@@ -6,7 +6,7 @@ import { requireFileDescriptors } from '../runtime/lifecycle.js';
 import { say } from '../runtime/terminal.js';
 import { logToStderr } from '../runtime/log-line.js';
 import { VERSION } from '../runtime/version.js';
-import { readSettings } from './settings-file.js';
+import { readSettings, requireKnownNames } from './settings-file.js';
 
 /** The commands. The module of a command is imported only when the command is called. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
@@ -71,11 +71,13 @@ const addSettingsOption = (program: Command): void => {
     for (const each of command.commands) add(each);
   };
   add(program);
-  program.hook('preAction', (_, call) => {
+  program.hook('preAction', async (_, call) => {
     const files: string[] = [];
     for (let command: Command | null = call; command !== null; command = command.parent)
       files.unshift(...(command.opts<{ settings?: readonly string[] }>().settings ?? []));
-    for (const file of files) overrideSettings(readSettings(file));
+    const read = files.map((file) => ({ file, settings: readSettings(file) }));
+    for (const { settings } of read) overrideSettings(settings);
+    for (const { file, settings } of read) await requireKnownNames(Object.keys(settings), file);
   });
 };
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '../runtime/config.js';
+import { ConfigError, isForeign, settingNames, sourcesFileOf } from '../runtime/config.js';
 import { say } from '../runtime/terminal.js';
 
 /** Maximum size of a settings file, and number of files in a folder. Both are far more than all settings need. */
@@ -131,5 +131,66 @@ export const readSettings = (path: string): Readonly<Record<string, string>> => 
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     throw new ConfigError(`--settings ${path} cannot be read: ${(error as Error).message}`);
+  }
+};
+
+/** The number of letters to insert, delete or replace to make one text of the other. */
+const distance = (one: string, other: string): number => {
+  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...one].entries()) {
+    const next = [i + 1];
+    for (const [j, otherLetter] of [...other].entries())
+      next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (letter === otherLetter ? 0 : 1)));
+    row = next;
+  }
+  return row.at(-1)!;
+};
+
+/** Returns the known name that is most like an unknown one, if more than two thirds of the letters are the same. */
+const nearestOf = (name: string, known: ReadonlySet<string>): string | undefined =>
+  [...known]
+    .map((each) => ({ each, letters: distance(name, each) }))
+    .filter(({ each, letters }) => letters < Math.max(each.length, name.length) / 3)
+    .sort((a, b) => a.letters - b.letters)[0]?.each;
+
+/**
+ * The variables that the sources file refers to.
+ * @returns undefined if the sources file cannot be read, which is the error of the calls that need the file
+ */
+const namesOfSources = async (): Promise<ReadonlySet<string> | undefined> => {
+  const names = new Set<string>();
+  const variable = (name: string): string => {
+    names.add(name);
+    return 'value';
+  };
+  try {
+    const { readSourcesFile } = await import('../asset-check/sources/sources-file.js');
+    readSourcesFile({ sourcesFile: sourcesFileOf(), variable });
+    return names;
+  } catch {
+    return undefined;
+  }
+};
+
+/**
+ * Refuses names of a settings file that are neither settings nor variables of other programs: the misspelt setting would
+ * have its default. Call this function when the settings of all files are in the environment.
+ * @param source the name of the file in error messages
+ * @throws ConfigError with the setting that was probably meant
+ */
+export const requireKnownNames = async (names: readonly string[], source: string): Promise<void> => {
+  const settings = settingNames();
+  const unknown = names.filter((name) => !settings.has(name) && !isForeign(name));
+  if (unknown.length === 0) return;
+  const ofSources = await namesOfSources();
+  const known = new Set([...settings, ...(ofSources ?? [])]);
+  for (const name of unknown) {
+    const nearest = nearestOf(name, known);
+    if (ofSources?.has(name) === true || (ofSources === undefined && nearest === undefined)) continue;
+    const advice =
+      nearest === undefined
+        ? 'remove it; docs/reference/settings.md lists the settings, and the sources file may refer to further variables'
+        : `did you mean ${nearest}?`;
+    throw new ConfigError(`${source}: ${name} is unknown; ${advice}`);
   }
 };

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type ListenOptions } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError, EXIT_CONFIG, type Config, environmentOf } from '../runtime/config.js';
@@ -8,7 +7,7 @@ import { type WriteLog, logToStderr } from '../runtime/log-line.js';
 import { pause } from '../flow/time.js';
 import { readSourcesFile } from '../asset-check/sources/sources-file.js';
 import { type Database, openDatabase } from '../postgres/embedded/embedded-postgres.js';
-import { AddressInUse, listenAt, type PortSetting } from '../runtime/listen.js';
+import { requireFreePort } from '../runtime/listen.js';
 import { masterKeyFile, openMasterKeys } from '../webhooks/secrets.js';
 import { SIGNALS } from './output.js';
 
@@ -113,8 +112,6 @@ export class Child {
 const API_STOP_TIMEOUT_MS = 4_500;
 const PROJECTOR_STOP_TIMEOUT_MS = 2_000;
 const DELIVERIES_STOP_TIMEOUT_MS = 4_500;
-const PORT_TIMEOUT_MS = 5_000;
-const PORT_POLL_INTERVAL_MS = 250;
 /** How long the database may take to stop after a second signal. */
 const KILL_TIMEOUT_MS = 500;
 
@@ -129,31 +126,6 @@ export const apiFlags = (eventStoreUrl: string | undefined): readonly string[] =
   eventStoreUrl === undefined ? ['--max-semi-space-size=16'] : [];
 
 const built = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
-
-/**
- * Waits until a port is free: the processes of a killed `npm start` release their ports within 3 s.
- * @param isStopping ends the waiting
- * @throws ConfigError if the port stays in use, or if this machine or user cannot listen on the address
- */
-const requireFreePort = async (
-  host: string,
-  port: number | undefined,
-  setting: PortSetting,
-  isStopping: () => boolean,
-): Promise<void> => {
-  if (port === undefined) return;
-  const probe = createServer();
-  const listen = (address: ListenOptions): Promise<unknown> => once(probe.listen(address), 'listening');
-  for (const end = performance.now() + PORT_TIMEOUT_MS; !isStopping(); await sleep(PORT_POLL_INTERVAL_MS))
-    try {
-      await listenAt({ listen }, { host, port }, setting);
-      await new Promise((resolve) => probe.close(resolve));
-      return;
-    } catch (error) {
-      if (!(error instanceof AddressInUse)) throw error;
-      if (performance.now() > end) throw new ConfigError(error.message);
-    }
-};
 
 /** Runs the API, the projector, the delivery process and, unless DATABASE_URL is set, the database on this machine. */
 export class Service {
@@ -209,7 +181,9 @@ export class Service {
       [opsHost, projectorOpsPort, 'PROJECTOR_OPS_PORT'],
       [opsHost, deliveriesOpsPort, 'DELIVERIES_OPS_PORT'],
     ] as const;
-    await Promise.all(ports.map(([at, each, setting]) => requireFreePort(at, each, setting, () => this.isStopping)));
+    await Promise.all(
+      ports.map(([at, each, setting]) => requireFreePort({ host: at, port: each }, setting, () => this.isStopping)),
+    );
     if (this.isStopping) throw new Error('The service was stopped while it started');
     this.#database = openDatabase(this.config, this.log);
     const { url: databaseUrl } = await this.#database;

@@ -26,6 +26,26 @@ export const throttle = <Item>(
 /** The shortest time between two log lines of one task, in ms. Without a dependency, a task may fail many times a second. */
 const LINE_EVERY_MS = 60_000;
 
+/**
+ * Writes the lines of work that is retried: each distinct line at most once per minute, or again after `recovered`.
+ * @param write writes a line
+ */
+export const withoutRepeats = (
+  write: (line: string) => void,
+): { readonly write: (line: string) => void; readonly recovered: () => void } => {
+  const writtenAt = new Map<string, number>();
+  return {
+    write: (line) => {
+      const now = performance.now();
+      if (now - (writtenAt.get(line) ?? Number.NEGATIVE_INFINITY) < LINE_EVERY_MS) return;
+      for (const [other, at] of writtenAt) if (now - at >= LINE_EVERY_MS) writtenAt.delete(other);
+      writtenAt.set(line, now);
+      write(line);
+    },
+    recovered: () => writtenAt.clear(),
+  };
+};
+
 /** Reports failures that no client sees to the operator: one log line per minute, and counters in `/metrics`. */
 export interface FailureReport {
   /** Reports that the task failed and will be retried. */

@@ -31,7 +31,7 @@ export class OperatorServer {
 
   /**
    * @returns the URL on which the server listens
-   * @throws ConfigError or AddressInUse, naming the setting
+   * @throws ConfigError naming the setting
    */
   async listen(host: string, port: number, setting: PortSetting): Promise<string> {
     const listen = async (address: { host: string; port: number }): Promise<AddressInfo> => {

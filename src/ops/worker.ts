@@ -2,17 +2,17 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { parseArgs } from 'node:util';
 import type { EventLog } from '../event-log/event-log.js';
 import type { WatchPool } from '../read-models/pools.js';
-import type { PortSetting } from '../runtime/listen.js';
+import { type PortSetting, requireFreePort } from '../runtime/listen.js';
 import type { WriteLog } from '../runtime/log-line.js';
 import { OperatorServer } from './operator-server.js';
 import { registerStores, ProjectionLags, addProjectionMetrics, createScrape } from './projection-lag.js';
 import { Readiness, type Report } from './readiness.js';
 import { addWebhookMetrics } from './webhook-metrics.js';
 import { openEventLog } from '../event-log/open-event-log.js';
-import { openDatabase } from '../postgres/embedded/embedded-postgres.js';
+import { protectDataDir } from '../postgres/embedded/embedded-postgres.js';
 import { asConfigError } from '../postgres/transient-errors.js';
 import { prepareTables } from '../read-models/prepare-tables.js';
-import { type Config, readConfig } from '../runtime/config.js';
+import { type Config, readConfig, requireDatabaseUrl } from '../runtime/config.js';
 import {
   exitWith,
   notifySupervisor,
@@ -90,7 +90,7 @@ export class WorkerOps {
   /**
    * Starts to listen. Call this method before the process starts its other parts, so that the health of the process can
    * be observed.
-   * @throws ConfigError or AddressInUse, naming the setting
+   * @throws ConfigError naming the setting
    */
   async listen(host: string, port: number, portName: PortSetting): Promise<void> {
     const url = await this.server.listen(host, port, portName);
@@ -169,32 +169,42 @@ interface Worker {
   readonly work: (resources: WorkerResources, stopSignal: AbortSignal) => Promise<void>;
 }
 
+/**
+ * Connects for the first time: migrates the tables and opens the log.
+ * @throws ConfigError if the database refuses the connection. Afterwards, the work waits for the end of a refusal,
+ *   because the settings were right once.
+ */
+const connect = async (config: Config, writeLog: WriteLog, stopSignal: AbortSignal): Promise<EventLog> => {
+  try {
+    await prepareTables(config, writeLog, stopSignal);
+    stopSignal.throwIfAborted();
+    return await openEventLog(config);
+  } catch (error) {
+    throw asConfigError(error);
+  }
+};
+
 const run = async ({ context, portSetting, work }: Worker, config: Config, stopSignal: AbortSignal): Promise<void> => {
   const writeLog = logThrough(createLogger(config), context);
+  const url = requireDatabaseUrl(config);
+  const ownPort = config[PORTS[portSetting]];
+  const at = { host: config.opsHost, port: ownPort ?? config.opsPort };
+  const portName = ownPort === undefined ? 'OPS_PORT' : portSetting;
+  await requireFreePort(at, portName, () => stopSignal.aborted);
   await openTracing(config, `threat-protection-${context}`, writeLog);
   const ops = new WorkerOps(writeLog, stopSignal);
-  const ownPort = config[PORTS[portSetting]];
-  const portNumber = ownPort ?? config.opsPort;
-  if (portNumber !== undefined)
-    await ops.listen(config.opsHost, portNumber, ownPort === undefined ? 'OPS_PORT' : portSetting);
-  const database = await openDatabase(config, writeLog).catch((error: unknown) => {
-    // Ctrl-C also reaches initdb, whose error would be misleading.
-    stopSignal.throwIfAborted();
-    throw error;
-  });
+  if (at.port !== undefined) await ops.listen(at.host, at.port, portName);
   try {
-    const { url } = database;
-    const opened = { ...config, databaseUrl: url };
-    await unlessStopped(stopSignal, prepareTables(opened, writeLog, stopSignal));
-    const log = await unlessStopped(stopSignal, openEventLog(opened));
+    await protectDataDir(config, writeLog);
+    const log = await unlessStopped(stopSignal, connect(config, writeLog, stopSignal));
     try {
       notifySupervisor({});
-      await work({ config: opened, url, log, ops, writeLog }, stopSignal);
+      await work({ config, url, log, ops, writeLog }, stopSignal);
     } finally {
       await log.close();
     }
   } finally {
-    await Promise.all([database.release(), closeTracing()]);
+    await closeTracing();
     // The operator server is closed last, so that the health check reports `stopping` until the end.
     await ops.close();
   }
@@ -210,7 +220,7 @@ export const runWorker = async (worker: Worker): Promise<never> => {
     process.exit(0);
   } catch (error) {
     const { context, task, name } = worker;
-    return exitWith(asConfigError(error), stopSignal, {
+    return exitWith(error, stopSignal, {
       context,
       task,
       describeError: (other) => `${name} failed: ${other instanceof Error ? other.message : String(other)}`,

@@ -11,6 +11,7 @@ import {
   LOCK_UNTIL_COMMIT,
   STANDBYS,
 } from './statement.js';
+import { UnusableDatabase } from './transient-errors.js';
 import { tracing } from '../runtime/tracing.js';
 import { sessionSetup, setInEachTransaction, type Settings, inTransaction } from './transaction.js';
 import type { WriteLog } from '../runtime/log-line.js';
@@ -98,6 +99,19 @@ const safeInteger = (text: string): number => {
 /** Encodings of databases that can store every character. SQL_ASCII stores the bytes as they are sent, which is UTF-8. */
 const ENCODINGS: ReadonlySet<string> = new Set(['UTF8', 'SQL_ASCII']);
 
+/** The oldest major version of PostgreSQL that has all that the service uses. */
+const MIN_MAJOR = 15;
+
+/**
+ * @param version as in `server_version_num`: 130023 is 13.23
+ * @throws UnusableDatabase if the version is too old
+ */
+const requireVersion = (version: number): void => {
+  const major = Math.floor(version / 10_000);
+  if (major < MIN_MAJOR)
+    throw new UnusableDatabase(`PostgreSQL ${major}.${version % 10_000} is too old: ${MIN_MAJOR} or later is needed`);
+};
+
 /** Types int8 and numeric (sums) are parsed as exact numbers, on all connections of the service. */
 const types = new TypeOverrides();
 types.setTypeParser(INT8, safeInteger);
@@ -184,11 +198,14 @@ const openPool = (
     const mode = await poolModeOf(connectionString);
     if (mode === 'transaction') setInEachTransaction(pool, allSettings);
     const { rows } = await client.query(sessionSetup(mode === 'transaction' ? {} : allSettings));
-    const { is_read_only, encoding } = (rows as { is_read_only: boolean; encoding: string }[])[0]!;
+    const { is_read_only, encoding, version } = (
+      rows as { is_read_only: boolean; encoding: string; version: number }[]
+    )[0]!;
+    requireVersion(version);
     if (!ENCODINGS.has(encoding))
-      throw new ConfigError(
-        `The database cannot be used: its encoding is ${encoding}, which cannot store all characters; create a database ` +
-          "with encoding 'UTF8' template template0, and name it in DATABASE_URL",
+      throw new UnusableDatabase(
+        `its encoding is ${encoding}, which cannot store all characters; create a database with encoding 'UTF8' ` +
+          'template template0, and name it in DATABASE_URL',
       );
     if (mayBeReadOnly || !is_read_only) return;
     const address = `${client.host}:${client.port}`;

@@ -11,14 +11,14 @@ const perTransaction = new WeakMap<Pool, Settings>();
 export const setInEachTransaction = (pool: Pool, settings: Settings): void => void perTransaction.set(pool, settings);
 
 /**
- * A statement that applies the settings to a connection and returns whether its server is read-only and the encoding
- * of its database. The settings are not sent as startup parameters, because poolers reject such parameters.
+ * A statement that applies the settings to a connection and returns whether its server is read-only, the encoding of
+ * its database and the version of its server. The settings are not sent as startup parameters, because poolers reject such parameters.
  */
 export const sessionSetup = (settings: Settings): string => {
   const calls = Object.entries(settings).map(
     ([name, value]) => `set_config(${escapeLiteral(name)}, ${escapeLiteral(value)}, false)`,
   );
-  return `select current_setting('transaction_read_only') = 'on' as is_read_only, current_setting('server_encoding') as encoding${calls.map((call) => `, ${call}`).join('')}`;
+  return `select current_setting('transaction_read_only') = 'on' as is_read_only, current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version${calls.map((call) => `, ${call}`).join('')}`;
 };
 
 /**

@@ -6,6 +6,13 @@ import { Unavailable } from '../errors.js';
 const STATEMENT_MODE =
   'DATABASE_URL leads to a pooler in statement mode, in which transactions fail: set its pool_mode = session';
 
+/** The database cannot be used as it is, whatever the statement: its encoding or its version is wrong. */
+export class UnusableDatabase extends ConfigError {
+  constructor(reason: string, options?: ErrorOptions) {
+    super(`The database cannot be used: ${reason}`, options);
+  }
+}
+
 /**
  * Codes of OpenSSL and Node for a certificate that the settings do not trust, or that cannot be parsed. An expired
  * certificate is not included, because the server may renew its certificate at any time.
@@ -13,9 +20,15 @@ const STATEMENT_MODE =
 const UNTRUSTED_CERTIFICATE =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH|INVALID_CA|ERR_OSSL_\w+)$/;
 
-/** @returns what the operator has to do about the database error; undefined if waiting may fix it */
+/** Codes of a certificate that is not valid now, such as CERT_HAS_EXPIRED, and of a failed TLS handshake. */
+const INVALID_CERTIFICATE = /^(?:CERT_\w+|ERR_SSL_\w+|EPROTO)$/;
+
+/**
+ * @returns what the operator has to do about a refusal by the database, such as a wrong password; undefined for any
+ *   other error
+ */
 const adviceFor = (code: unknown, message: string): string | undefined => {
-  const cannotBeUsed = (remedy: string): string => `The database cannot be used: ${message}; ${remedy}`;
+  const cannotBeUsed = (remedy: string): string => `${message}; ${remedy}`;
   // PgBouncer uses the code 08P01 for all its errors, including temporary errors.
   const says = (words: string): boolean => code === '08P01' && message.includes(words);
   if (says('statement pooling mode')) return STATEMENT_MODE;
@@ -28,24 +41,27 @@ const adviceFor = (code: unknown, message: string): string | undefined => {
     return cannotBeUsed('enable TLS on the server, or set sslmode=disable in DATABASE_URL');
   if (code === '28P01' || code === '28000' || says('authentication failed'))
     return cannotBeUsed('correct the user and password in DATABASE_URL, or let the server accept them');
+  if (code === '55000' && message.includes('not currently accepting connections'))
+    return cannotBeUsed('let the database accept connections (alter database NAME allow_connections true)');
   if (code === '3D000' || says('no such database') || says('does not exist'))
     return cannotBeUsed('create the database, or correct its name in DATABASE_URL');
   if (code === '42501')
     return cannotBeUsed(
-      'the role needs the right to create schemas (grant create on database NAME to ROLE), or must own the schemas ' +
-        'log, read and service',
+      'the role needs the right to connect and to create schemas (grant connect, create on database NAME to ROLE), or ' +
+        'must own the schemas log, read and service',
     );
   return undefined;
 };
 
 /**
- * Converts a database error at the start of a process: returns a `ConfigError` if only the operator can fix the cause,
- * otherwise the error itself.
+ * Converts an error of the first connection of a process: returns a `ConfigError` if the database refuses the settings,
+ * otherwise the error itself. Once a connection has succeeded, the settings were right, and a refusal is waited for like
+ * any other failure of the database (`isTransient`), because the operator may be changing a password.
  */
 export const asConfigError = (error: unknown): unknown => {
   if (!isNativeError(error)) return error;
   const advice = adviceFor((error as { code?: unknown }).code, error.message);
-  return advice === undefined ? error : new ConfigError(advice, { cause: error });
+  return advice === undefined ? error : new UnusableDatabase(advice, { cause: error });
 };
 
 /**
@@ -80,14 +96,29 @@ export const isStatementTimeout = (error: unknown): boolean => {
   return cause instanceof Error && 'code' in cause && cause.code === '57014';
 };
 
-/** Whether a failed statement may succeed if it is retried: the database was unavailable, restarting, full or busy. */
+/** Whether the database refuses the process: its log-in, certificate, rights or version. The statement is not the cause. */
+export const isRefusal = (error: unknown): boolean => asConfigError(error) instanceof UnusableDatabase;
+
+/** The message of an error for the log; for a refusal, with what the operator has to do. */
+export const failureText = (error: unknown): string => {
+  const reason = asConfigError(error);
+  return reason instanceof Error ? reason.message : String(reason);
+};
+
+/**
+ * Whether a failed statement may succeed if it is retried: the database was unavailable, restarting, full or busy, or
+ * refuses the process until an operator has repaired the cause.
+ */
 export const isTransient = (error: unknown): boolean => {
-  if (error instanceof Unavailable) return true;
+  if (error instanceof Unavailable || isRefusal(error)) return true;
   // `instanceof Error` is not used, because an error of a socket of Node may come from another realm.
   if (!isNativeError(error)) return false;
   const { code, errors } = error as { code?: unknown; errors?: unknown };
-  if (asConfigError(error) !== error) return false;
-  if (typeof code === 'string' && (TRANSIENT.test(code) || CONNECTION_ERRORS.has(code))) return true;
+  if (
+    typeof code === 'string' &&
+    (TRANSIENT.test(code) || CONNECTION_ERRORS.has(code) || INVALID_CERTIFICATE.test(code))
+  )
+    return true;
   // If Node has tried several addresses, Node reports the errors of these addresses together.
   if (Array.isArray(errors)) return errors.some(isTransient);
   return CONNECTION_MESSAGES.test(error.message);
@@ -114,11 +145,22 @@ export const isReadOnly = (error: unknown): boolean =>
 /** Whether an error came from the database server, not from the connection. */
 export const isDatabaseError = (error: unknown): boolean => error instanceof DatabaseError;
 
+let tellRefusal: (text: string) => void = () => {};
+
+/**
+ * Sets a listener for refusals that become `Unavailable`, whose message, which clients see, does not name the cause.
+ * @param listener called for every refused statement
+ */
+export const onRefusal = (listener: (text: string) => void): void => {
+  tellRefusal = listener;
+};
+
 /**
  * Converts an error for callers: `Unavailable` if a retry may help, otherwise the error itself. Use this function only
  * for errors of database calls, because a missing file has the same code (ENOENT) as a missing Unix socket.
  */
-export const asUnavailable = (error: unknown): unknown =>
-  isTransient(error) && !(error instanceof Unavailable)
-    ? new Unavailable('The database did not answer; try again', 1, { cause: error })
-    : error;
+export const asUnavailable = (error: unknown): unknown => {
+  if (error instanceof Unavailable || !isTransient(error)) return error;
+  if (isRefusal(error)) tellRefusal(failureText(error));
+  return new Unavailable('The database did not answer; try again', 1, { cause: error });
+};

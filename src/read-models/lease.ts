@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Pool } from 'pg';
 import { CLOCK, statement, type RowOf } from '../postgres/statement.js';
 import { type Clock, monotonic } from '../flow/time.js';
-import { isTransient } from '../postgres/transient-errors.js';
+import { failureText, isTransient } from '../postgres/transient-errors.js';
 
 /** How long a projector that already holds a lane waits before it takes a second lane that another projector wants. */
 const SECOND_LANE_DELAY_MS = 1_500;
@@ -188,7 +188,7 @@ export class Lease {
     } catch (error) {
       if (!isTransient(error)) throw error;
       this.isFailing = true;
-      this.onError(`Waiting for the database to renew the lease: ${(error as Error).message}`);
+      this.onError(`Waiting for the database to renew the lease: ${failureText(error)}`);
       return undefined;
     }
   }

@@ -17,7 +17,7 @@ import * as boundedTimes from './migrations/0036-bounded-times.js';
 import * as oneListIndex from './migrations/0037-one-list-index.js';
 import { createPool, requireSessions } from '../postgres/pool.js';
 import { isTransient, asConfigError } from '../postgres/transient-errors.js';
-import type { Config } from '../runtime/config.js';
+import { type Config, ConfigError } from '../runtime/config.js';
 import { Backoff, pause } from '../flow/time.js';
 
 /** The migrations in order. A released migration is never changed; a new migration is added instead. */
@@ -86,7 +86,7 @@ const awaitTables = async (pool: Pool, writeLog: WriteLog, stop?: AbortSignal): 
 
 /**
  * Migrates the tables to this version, or waits until another process has migrated them. Retries while the database is
- * unavailable.
+ * unavailable. This is the first connection of a process, which ends it if the database refuses the settings.
  * @param stop aborts the waiting, and leaves the tables unchanged
  * @throws ConfigError if the database or its tables cannot be used by this version
  */
@@ -111,7 +111,8 @@ export const prepareTables = async (
       if (wasUnavailable) writeLog('The database is available again');
       return;
     } catch (error) {
-      if (!isTransient(error)) throw asConfigError(error);
+      const reason = asConfigError(error);
+      if (reason instanceof ConfigError || !isTransient(error)) throw reason;
       wasUnavailable = true;
       writeLog(`The database is unavailable: ${(error as Error).message}; retrying in ${wait} ms`, 'warn');
     } finally {

@@ -202,7 +202,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
     /** Address of the operators' listeners. */
     opsHost: read('OPS_HOST') ?? '127.0.0.1',
     ...opsPorts,
-    /** Address of PostgreSQL 15 or later; the address must follow the primary. Absent: an embedded PostgreSQL in `DATA_DIR`. */
+    /** Address of PostgreSQL 15 or later; the address must follow the primary. Absent: `start` and `demo` use an embedded PostgreSQL in `DATA_DIR`, and the other processes do not start. */
     databaseUrl,
     /**
      * The database of `DATABASE_URL` without its pooler, for exports, rebuilds and locks, which need one connection
@@ -297,6 +297,19 @@ export abstract class Config {}
  */
 export const readConfig = (environment = process.env): Config => Object.freeze(settingsOf({ ...environment }));
 
+/**
+ * Returns the address of the database for a process of a deployment, which never creates a database of its own: a
+ * forgotten or misspelt setting would give each process another, empty database.
+ * @throws ConfigError if DATABASE_URL is not set
+ */
+export const requireDatabaseUrl = ({ databaseUrl }: Pick<Config, 'databaseUrl'>): string => {
+  if (databaseUrl !== undefined) return databaseUrl;
+  throw new ConfigError(
+    'DATABASE_URL is not set: set it to the address of PostgreSQL 15 or later (postgres://USER:PASSWORD@HOST/DATABASE). ' +
+      'Only `start` and `demo` create a database of their own',
+  );
+};
+
 /** Sets variables of this process, which every later `readConfig` and the child processes then see. */
 export const overrideSettings = (settings: Readonly<Record<string, string>>): void => {
   Object.assign(process.env, settings);
@@ -317,6 +330,24 @@ export const ignoreLibpqVariables = (): void => {
 /** Variables that a child process may need besides the settings: paths, locale, time zone, and those of Node.js. */
 const SYSTEM =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|TZ|LANG|LC_\w+|TMPDIR|TEMP|TMP|PG\w+|NODE_\w+|OTEL_\w+|SSL_CERT_(?:FILE|DIR)|(?:HTTPS?|NO)_PROXY|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE)$/i;
+
+/**
+ * Variables of other programs that a settings file may contain besides those of Node.js, libpq and the system: of Docker
+ * Compose, the image of PostgreSQL, the dynamic linker and the C library.
+ */
+const FOREIGN =
+  /^(?:COMPOSE_\w+|DOCKER_\w+|POSTGRES_\w+|KUBERNETES_\w+|LANGUAGE|ALL_PROXY|LD_\w+|MALLOC_\w+|GLIBC_TUNABLES|UV_\w+|NO_COLOR|FORCE_COLOR|UMASK)$/;
+
+/** Whether a variable may have a meaning for another program, or had one for an earlier version of this service. */
+export const isForeign = (name: string): boolean =>
+  SYSTEM.test(name) || FOREIGN.test(name) || name !== name.toUpperCase() || Object.hasOwn(RENAMED, name);
+
+/** Reads SOURCES_FILE before the settings have been validated. */
+export const sourcesFileOf = ({ SOURCES_FILE } = process.env): Config['sourcesFile'] =>
+  readConfig({ SOURCES_FILE }).sourcesFile;
+
+/** The names of all settings, except those of OpenTelemetry. */
+export const settingNames = (): ReadonlySet<string> => new Set(readConfig({}).names);
 
 /**
  * The environment for a child process: the settings and system variables that it needs, not the operator's whole

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer, type ListenOptions } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ConfigError } from './config.js';
 
 interface ListenAddress {
@@ -7,8 +10,8 @@ interface ListenAddress {
 
 export type PortSetting = 'PORT' | 'OPS_PORT' | 'PROJECTOR_OPS_PORT' | 'DELIVERIES_OPS_PORT';
 
-/** Another process listens on the port. That process may stop, so a restart can help. */
-export class AddressInUse extends Error {}
+/** Another process listens on the port. Waiting has not helped (`requireFreePort`), so the operator has to decide. */
+export class AddressInUse extends ConfigError {}
 
 /** Maps errors that the settings cause to errors that name the setting. */
 const asSettingError = ({ host, port }: ListenAddress, portName: PortSetting, error: unknown): unknown => {
@@ -47,4 +50,32 @@ export const listenAt = async <T>(
   } catch (error) {
     throw asSettingError(address, portName, error);
   }
+};
+
+/** The processes of a killed service release their ports within 3 s. */
+const FREE_WITHIN_MS = 5_000;
+const PORT_POLL_INTERVAL_MS = 250;
+
+/**
+ * Waits until a port is free.
+ * @param port not checked if undefined
+ * @param isStopping ends the waiting
+ * @throws AddressInUse if the port stays in use; ConfigError if this machine or user cannot listen on the address
+ */
+export const requireFreePort = async (
+  { host, port }: { readonly host: string; readonly port: number | undefined },
+  setting: PortSetting,
+  isStopping: () => boolean,
+): Promise<void> => {
+  if (port === undefined) return;
+  const probe = createServer();
+  const listen = (address: ListenOptions): Promise<unknown> => once(probe.listen(address), 'listening');
+  for (const end = performance.now() + FREE_WITHIN_MS; !isStopping(); await sleep(PORT_POLL_INTERVAL_MS))
+    try {
+      await listenAt({ listen }, { host, port }, setting);
+      await new Promise((resolve) => probe.close(resolve));
+      return;
+    } catch (error) {
+      if (!(error instanceof AddressInUse) || performance.now() > end) throw error;
+    }
 };

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { outliveReaders, say } from './terminal.js';
 
 /** Returns the version in the nearest `package.json`. Its distance differs between the sources and the build. */
@@ -10,8 +11,11 @@ const readVersion = (folder: string): string => {
     : readVersion(dirname(folder));
 };
 
-/** The version of the service, as in `package.json`. */
-export const VERSION = readVersion(import.meta.dirname);
+/**
+ * The version of the service, as in `package.json`. `import.meta.dirname` would be shorter, but does not exist before
+ * Node 20.11, and this module is loaded before the version of Node is checked.
+ */
+export const VERSION = readVersion(dirname(fileURLToPath(import.meta.url)));
 
 /** The `User-Agent` of all requests that the service sends. */
 export const USER_AGENT = `threat-protection/${VERSION}`;

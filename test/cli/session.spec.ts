@@ -2,12 +2,21 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createKey } from '../../src/api-keys/key-ring.js';
 import { EXIT_CONFIG } from '../../src/runtime/config.js';
 import { freePort } from '../support/free-port.js';
 import { sharedDatabase } from '../support/open-for-tests.js';
 import { operatorCall } from '../support/operator-call.js';
 
 const database = sharedDatabase();
+
+/** A sources file that refers to a variable. */
+const SOURCES = {
+  sources: [
+    { id: 'own', kind: 'own' },
+    { id: 'phishtank', kind: 'http', url: 'https://lookup.example', headers: { authorization: '${PHISHTANK_KEY}' } },
+  ],
+};
 
 /** Every call that works on a database. */
 const CALLS = [
@@ -124,6 +133,47 @@ describe('A call of the operator’s command', () => {
     } finally {
       rmSync(file);
     }
+  });
+
+  it.each([
+    ['RATE_LIMIT_PER_MIN', 'RATE_LIMIT_PER_MIN is unknown; did you mean RATE_LIMIT_PER_MINUTE?'],
+    ['DATABSE_URL', 'DATABSE_URL is unknown; did you mean DATABASE_URL?'],
+    ['WEBHOOK_MASTERKEY_FILE', 'WEBHOOK_MASTERKEY_FILE is unknown; did you mean WEBHOOK_MASTER_KEY_FILE?'],
+    ['PHISHTANK_KEYS', 'PHISHTANK_KEYS is unknown; did you mean PHISHTANK_KEY?'],
+    ['SOMETHING', 'SOMETHING is unknown; remove it; docs/reference/settings.md lists the settings'],
+    ['MIGRATE', 'MIGRATE is no longer a setting: set MIGRATE_ON_START'],
+  ])(
+    'refuses the unknown name %s in the file of --settings, and names the setting that was meant',
+    async (name, text) => {
+      const [file, sources] = [join(folder, 'misspelt.settings'), join(folder, 'sources.json')];
+      writeFileSync(sources, JSON.stringify(SOURCES));
+      writeFileSync(file, `DATABASE_URL='${database.url}'\nSOURCES_FILE=${sources}\n${name}=1\n`);
+      const { code, out, err } = await call(`keys list --settings ${file}`, { DATA_DIR: dataDir });
+      expect({ code, out }).toEqual({ code: EXIT_CONFIG, out: '' });
+      expect(err).toContain(text);
+      rmSync(file);
+      rmSync(sources);
+    },
+  );
+
+  it('accepts variables of other programs and of the sources file in the file of --settings', async () => {
+    const [file, sources] = [join(folder, 'shared.settings'), join(folder, 'sources.json')];
+    writeFileSync(sources, JSON.stringify(SOURCES));
+    const others = ['PGPASSFILE', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'OTEL_SERVICE_NAME', 'LANG', 'LC_ALL', 'TZ'];
+    const more = ['HTTPS_PROXY', 'no_proxy', 'ALL_PROXY', 'POSTGRES_PASSWORD', 'COMPOSE_PROJECT_NAME', 'PHISHTANK_KEY'];
+    const lines = [...others, ...more].map((name) => `${name}=`);
+    writeFileSync(file, [`DATABASE_URL='${database.url}'`, `SOURCES_FILE=${sources}`, ...lines, ''].join('\n'));
+    expect(await call(`keys list --settings ${file}`, { DATA_DIR: dataDir })).toMatchObject({ code: 0 });
+    rmSync(file);
+    rmSync(sources);
+  });
+
+  it('refuses a key in place of its id, without printing the key', async () => {
+    const key = createKey();
+    const { code, out, err } = await call(`keys revoke ${key}`, { DATABASE_URL: database.url, DATA_DIR: dataDir });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain('is a key, not its id');
+    expect(err).not.toContain(key);
   });
 
   it('ends with the exit code of a wrong setting if the file cannot be read', async () => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../src/runtime/config.js';
-import { AddressInUse, listenAt } from '../../src/runtime/listen.js';
+import { AddressInUse, listenAt, requireFreePort } from '../../src/runtime/listen.js';
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -30,10 +30,23 @@ describe('listenAt', () => {
     await expect(listen(host, 0, 'OPS_PORT')).rejects.toThrow(new ConfigError(`OPS_${sentence}`));
   });
 
-  it('reports a port in use as an error that a restart may fix, not as an invalid setting', async () => {
+  it('reports a port in use as an error that ends the process with the exit code of a wrong setting', async () => {
     const { port } = await listen('127.0.0.1');
     const refused = listen('127.0.0.1', port);
     await expect(refused).rejects.toThrow(AddressInUse);
-    await expect(refused).rejects.not.toThrow(ConfigError);
+    await expect(refused).rejects.toThrow(ConfigError);
+  });
+
+  it('is preceded by a wait for a port that the previous process is about to release', async () => {
+    const previous = createServer().listen(0, '127.0.0.1');
+    await once(previous, 'listening');
+    const { port } = previous.address() as AddressInfo;
+    let isFree = false;
+    const waited = requireFreePort({ host: '127.0.0.1', port }, 'PORT', () => false).then(() => (isFree = true));
+    await expect(listen('127.0.0.1', port)).rejects.toThrow(AddressInUse);
+    expect(isFree).toBe(false);
+    previous.close();
+    await waited;
+    await listen('127.0.0.1', port);
   });
 });

@@ -116,6 +116,14 @@ const isLastUse = async ({ client }: Use): Promise<boolean> => {
 };
 
 /**
+ * Closes the data directory to other users. Does nothing if an embedded server keeps its files in it, because the
+ * server's user may need access; the process that starts the server grants that access.
+ */
+export const protectDataDir = async ({ dataDir }: Pick<Config, 'dataDir'>, log: Log): Promise<void> => {
+  if (!existsSync(inDataDir(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
+};
+
+/**
  * Returns the configured database. If no database is configured, uses the embedded PostgreSQL in the data directory:
  * creates the cluster if needed, and starts the server or connects to the running server. If the server exits while it
  * is used, the server is started again. The last process that uses the server stops it.
@@ -129,9 +137,7 @@ export const openDatabase = async (
   transport: Transport = process.platform === 'win32' ? 'loopback' : 'socket',
 ): Promise<Database> => {
   if (databaseUrl !== undefined) {
-    // If an embedded server keeps its files in `dataDir`, the server's user may need access. The process that starts
-    // the server grants that access.
-    if (!existsSync(inDataDir(dataDir, 'postgres'))) await closeDataDir(dataDir, undefined, log);
+    await protectDataDir({ dataDir }, log);
     return { url: databaseUrl, release: async () => {} };
   }
   ignoreLibpqVariables();

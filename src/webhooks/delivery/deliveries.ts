@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allEnded } from '../../flow/shared-work.js';
-import { reportFailures } from '../../flow/background.js';
+import { reportFailures, withoutRepeats } from '../../flow/background.js';
 import { pause, Backoff } from '../../flow/time.js';
 import { WaitingRequests } from '../../flow/concurrency-limit.js';
 import { Readiness } from '../../ops/readiness.js';
@@ -32,7 +32,7 @@ import { formatInstant } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { contentOf, type Endpoint, isFresh, LIST_CHANGED_ENDPOINTS, readEndpoint } from './next-batch.js';
 import { post, type SentRequest } from './post.js';
-import { isTransient } from '../../postgres/transient-errors.js';
+import { failureText, isTransient } from '../../postgres/transient-errors.js';
 import { EndpointDelivery } from './endpoint-delivery.js';
 
 const testElement = ({ webhookId }: Endpoint, testId: string, now: number): string =>
@@ -121,7 +121,7 @@ export class Deliveries {
           await clock.pause(POLL_INTERVAL_MS, stop);
         } catch (error) {
           if (!isTransient(error)) throw error;
-          warn(`Cannot read the webhooks from the database; retrying: ${(error as Error).message}`);
+          warn(`Cannot read the webhooks from the database; retrying: ${failureText(error)}`);
           await clock.pause(backoff.next(), stop);
         }
       }
@@ -221,7 +221,11 @@ const deliver = async (
   stopSignal: AbortSignal,
 ): Promise<void> => {
   const keys = openMasterKeys(config);
-  const warn = (sentence: string): void => writeLog(sentence, 'warn');
+  const { write: warn, recovered } = withoutRepeats((sentence) => writeLog(sentence, 'warn'));
+  const onRecovery = (sentence: string): void => {
+    recovered();
+    writeLog(sentence);
+  };
   const writeError = (line: string): void => writeLog(line, 'error');
   const pool = createPool(url, ({ message }) => warn(`A database connection was lost: ${message}`), { max: 6 });
   const [records, watchPool] = [createRecordsPool(url), createWatchPool(url)];
@@ -248,7 +252,7 @@ const deliver = async (
     ops.addStores(log, watchPool, 'webhooks');
     const logId = await unlessStopped(stopSignal, log.id());
     while (!stopSignal.aborted) {
-      const lease = new Lease(pool, WEBHOOKS_LANE, { onError: warn, onRecovery: writeLog });
+      const lease = new Lease(pool, WEBHOOKS_LANE, { onError: warn, onRecovery });
       const epoch = await lease.acquire(stopSignal, () => ops.lanes.heartbeat(WEBHOOKS_LANE, false));
       if (epoch === undefined) break;
       writeLog('Lease acquired; delivering webhooks');

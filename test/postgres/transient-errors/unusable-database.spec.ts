@@ -60,7 +60,7 @@ describe('A database that cannot be used', () => {
     );
     const withoutRight = prepared(urlWith(() => {}));
     await expect(withoutRight).rejects.toThrow(
-      /permission denied for database .*grant create on database NAME to ROLE/,
+      /permission denied for database .*grant connect, create on database NAME to ROLE/,
     );
     await expect(withoutRight).rejects.toThrow(ConfigError);
   });
@@ -105,6 +105,7 @@ describe('A database that cannot be used', () => {
   it('is not reported if the certificate of its server has expired, because the server may renew it', () => {
     const error = coded('CERT_HAS_EXPIRED', 'certificate has expired');
     expect(asConfigError(error)).toBe(error);
+    expect(isTransient(error)).toBe(true);
   });
 
   it.each([
@@ -115,7 +116,7 @@ describe('A database that cannot be used', () => {
   ])('is recognised by the message of PgBouncer, which uses one code for all errors: %s', (message) => {
     const error = coded('08P01', message);
     expect(asConfigError(error)).toMatchObject({ message: expect.stringContaining('DATABASE_URL'), cause: error });
-    expect(isTransient(error)).toBe(false);
+    expect(isTransient(error)).toBe(true);
   });
 
   it('is not confused with a database that a pooler temporarily cannot reach', () => {

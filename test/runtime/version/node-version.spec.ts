@@ -23,21 +23,32 @@ describe('The check of the Node version', () => {
     expect(readFileSync('.npmrc', 'utf8')).toContain('engine-strict=true');
   });
 
-  it.each(['src/main.ts', 'src/cli.ts', 'projections/main.ts'])('runs in %s before anything else is loaded', (file) => {
-    const source = readFileSync(file, 'utf8');
-    expect(source.match(/^import .*$/gm)).toEqual([expect.stringContaining('/runtime/version.js')]);
-    expect(readFileSync('src/runtime/terminal.ts', 'utf8')).not.toMatch(/^import /m);
-  });
-
-  it.each(['build/build.mjs', 'dist/src/main.js', 'dist/src/cli.js', 'dist/projections/main.js'])(
-    'ends %s with exit code 78 and prints only its message',
-    async (file) => {
-      const asOld = `data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.9.0' })`;
-      await expect(execute(process.execPath, ['--import', asOld, file])).rejects.toMatchObject({
-        code: 78,
-        stdout: '',
-        stderr: 'This is Node v20.9.0; the service needs Node 20.19 or later\n',
-      });
+  it.each(['src/main.ts', 'src/deliver.ts', 'src/cli.ts', 'projections/main.ts'])(
+    'runs in %s before anything else is loaded',
+    (file) => {
+      const source = readFileSync(file, 'utf8');
+      expect(source.match(/^import .*$/gm)).toEqual([expect.stringContaining('/runtime/version.js')]);
+      expect(readFileSync('src/runtime/terminal.ts', 'utf8')).not.toMatch(/^import /m);
     },
   );
+
+  it('is reached by Node 18, which has no `import.meta.dirname`', () => {
+    for (const name of ['version', 'terminal'])
+      expect(readFileSync(`src/runtime/${name}.ts`, 'utf8')).not.toMatch(/[^`]import\.meta\.(?:dirname|filename)/);
+  });
+
+  it.each([
+    'build/build.mjs',
+    'dist/src/main.js',
+    'dist/src/deliver.js',
+    'dist/src/cli.js',
+    'dist/projections/main.js',
+  ])('ends %s with exit code 78 and prints only its message', async (file) => {
+    const asOld = `data:text/javascript,Object.defineProperty(process, 'version', { value: 'v20.9.0' })`;
+    await expect(execute(process.execPath, ['--import', asOld, file])).rejects.toMatchObject({
+      code: 78,
+      stdout: '',
+      stderr: 'This is Node v20.9.0; the service needs Node 20.19 or later\n',
+    });
+  });
 });

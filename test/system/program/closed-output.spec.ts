@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
 import { removeFolder, serverOf, temporaryFolder } from '../../support/installation.js';
 import { eventually } from '../../support/eventually.js';
+import { sharedDatabase } from '../../support/open-for-tests.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { someAtOnce } from '../../support/some-at-once.js';
 
@@ -15,6 +16,8 @@ const TIMEOUT_MS = 120_000;
 /** A signal that no handler has caught yet, because the program was still loading, ends the process by itself. */
 const CLEAN = [0, 'SIGTERM'];
 const TRACE = /^\s+at .*:\d+:\d+|^\w*Error:/m;
+
+const database = sharedDatabase();
 
 describe('The service', () => {
   let folder: string;
@@ -89,7 +92,9 @@ describe('The service', () => {
       const wrong: unknown[] = [];
       for (const delayMs of [300, 700, 1_000, 1_300, 1_700, 2_200]) {
         const words = program === 'src/cli.js' ? ['start'] : [];
-        const running = startProgram(program, words, { env: { ...env(), DATA_DIR: own, WEBHOOK_MASTER_KEY_FILE: '' } });
+        const DATABASE_URL = program === 'src/cli.js' ? '' : database.url;
+        const settings = { ...env(), DATABASE_URL, DATA_DIR: own, WEBHOOK_MASTER_KEY_FILE: '' };
+        const running = startProgram(program, words, { env: settings });
         started.push(running.process);
         await sleep(delayMs);
         const code = await running.stop('SIGTERM');
