@@ -91,7 +91,7 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
   'src/postgres/transaction.ts': {
     by: 'test/postgres/pool/pool.spec.ts',
     sql: [
-      "select current_setting('transaction_read_only') = 'on' as is_read_only, current_setting('server_encoding') as encoding…",
+      "select current_setting('transaction_read_only') = 'on' as is_read_only, current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version…",
     ],
   },
   // Tables of projections.
