@@ -8,8 +8,8 @@ export interface PresentVerdict {
    * the content opens it was.
    */
   readonly asset: DisputeFiled['data']['asset'] | undefined;
-  /** Whether the content was checked, and every enabled source that supports it gave an answer. */
-  readonly isComplete: boolean;
+  /** Whether the content was checked, and no enabled source that gave no answer can change the verdict. */
+  readonly isSettled: boolean;
 }
 
 /** Checks contents as the asset check does, for other features. The feature `asset-check` handles this query. */
@@ -22,7 +22,7 @@ export class GetVerdicts extends Query<readonly PresentVerdict[]> {
     readonly minPosition?: number,
     /**
      * The number of contents that may be sent to sources of the kind `http`. Results of the last five minutes are used
-     * again; a content without a result is then not complete. Undefined: every content is looked up as in a check.
+     * again; the source then gives no answer about a content without a result. Undefined: every content is looked up as in a check.
      */
     readonly maxLookups?: number,
   ) {

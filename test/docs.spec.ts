@@ -47,23 +47,28 @@ describe('The comments of the source', () => {
 
 describe('The operator’s command', () => {
   /** `npx` may fetch a stranger's package; the other spellings need a second definition or an installation. */
-  const OTHER_SPELLINGS =
-    /npx threat-protection|npm run (?:--\S+ )*cli\b|\btp (?:keys|brands|flags|events)\b|`threat-protection [a-z-]/;
+  const OTHER_SPELLINGS = /npx threat-protection|npm run (?:--\S+ )*cli\b|\btp (?:keys|brands|flags|events)\b/;
+  const OPERATIONS = 'docs/operations/';
   const DEPLOYED = ['deploy', 'docs/operations/systemd'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(?:ya?ml|service|timer)$/.test(name))
       .map((name) => join(folder, name)),
   );
 
-  it('is spelled in one way on all pages and in all messages of the program: node dist/src/cli.js', () => {
+  it('is node dist/src/cli.js in all messages of the program, and on all pages except those for operators', () => {
     const files = [...PAGES, ...SOURCES, ...DEPLOYED, 'docker-compose.yml', 'Dockerfile'];
     expect(files.filter((file) => OTHER_SPELLINGS.test(readFileSync(join(root, file), 'utf8')))).toEqual([]);
+    const others = PAGES.filter((page) => !page.startsWith(OPERATIONS));
+    const installed = others.filter((page) => /`threat-protection [a-z-]/.test(readFileSync(join(root, page), 'utf8')));
+    expect(installed).toEqual([]);
   });
 
-  it('comes with its settings on every page for operators that has such a command', () => {
-    const pages = PAGES.filter((page) => page.startsWith('docs/operations/')).filter((page) => {
+  it('is threat-protection on the pages for operators, each of which says where it comes from', () => {
+    const pages = PAGES.filter((page) => page.startsWith(OPERATIONS)).filter((page) => {
       const text = readFileSync(join(root, page), 'utf8');
-      return /^ *node dist\/src\/cli\.js/m.test(text) && !/--settings|#use-the-settings-of-the-service/.test(text);
+      const isUsed = /^ *threat-protection (?:--settings|[a-z]+ )/m.test(text);
+      const isExplained = /command-line\.md|^## Run an operator's command/m.test(text);
+      return /^ *node dist\/src\/cli\.js/m.test(text) || (isUsed && !isExplained);
     });
     expect(pages).toEqual([]);
   });

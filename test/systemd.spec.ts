@@ -12,6 +12,7 @@ const FOLDER = 'docs/operations/systemd';
 const NODE = '/usr/bin/node';
 const RETENTION = 'threat-protection-retention.service';
 const TIMER = 'threat-protection-retention.timer';
+const COMMAND = 'threat-protection';
 /** Settings of Node, not of the service. */
 const NODE_SETTINGS = new Set(['NODE_ENV']);
 const [API, DELIVERIES, PROJECTOR] = ['api', 'deliveries', 'projector'].map(
@@ -25,7 +26,7 @@ const valuesOf = (unit: string, directive: string): string[] =>
 
 describe('The units for systemd', () => {
   it('start the API, the delivery process and the projector with the same commands as the other deployments', () => {
-    expect(readdirSync(FOLDER)).toEqual([API, DELIVERIES, PROJECTOR, RETENTION, TIMER]);
+    expect(readdirSync(FOLDER)).toEqual([COMMAND, API, DELIVERIES, PROJECTOR, RETENTION, TIMER]);
     expect(valuesOf(API, 'ExecStart')).toEqual([`${NODE} ${apiFlags(undefined).join(' ')} dist/src/main.js`]);
     expect(valuesOf(PROJECTOR, 'ExecStart')).toEqual([`${NODE} dist/projections/main.js`]);
     expect(valuesOf(DELIVERIES, 'ExecStart')).toEqual([`${NODE} dist/src/deliver.js`]);
@@ -45,6 +46,32 @@ describe('The units for systemd', () => {
         expect([name, names.has(name) || NODE_SETTINGS.has(name) || name.startsWith('AF_')]).toEqual([name, true]);
     },
   );
+
+  it('come with an operator’s command that has the settings of the units and the state folder of the API', () => {
+    const [, program, settings] =
+      /^exec (\S+) \/opt\/threat-protection\/(?:dist\/src\/cli\.js) --settings (\S+) "\$@"$/m.exec(read(COMMAND))!;
+    expect(program).toBe(NODE);
+    expect(valuesOf(API, 'WorkingDirectory')).toEqual(['/opt/threat-protection']);
+    expect(valuesOf(API, 'EnvironmentFile')).toEqual([settings]);
+    expect(read(COMMAND)).toContain(`DATA_DIR="\${DATA_DIR-/var/lib/${valuesOf(API, 'StateDirectory')[0]}}"`);
+    const folder = mkdtempSync(join(tmpdir(), 'command-'));
+    try {
+      // The program of this clone, and a file of settings without a database.
+      const here = read(COMMAND).replace(NODE, process.execPath).replace('/opt/threat-protection', process.cwd());
+      writeFileSync(join(folder, 'settings'), 'LOG_FORMAT=json\n');
+      const script = join(folder, COMMAND);
+      writeFileSync(script, here.replace(settings!, join(folder, 'settings')), { mode: 0o755 });
+      const env = { PATH: process.env['PATH'], DATA_DIR: join(folder, 'none') };
+      const run = (...words: string[]) => spawnSync(script, words, { encoding: 'utf8', cwd: folder, env });
+      expect(run('--version')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+/) });
+      expect(run('keys', 'list')).toMatchObject({
+        status: EXIT_CONFIG,
+        stderr: expect.stringContaining('DATABASE_URL'),
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 
   it('have a state folder each, and are otherwise equal', () => {
     const [api, deliveries, projector] = [API, DELIVERIES, PROJECTOR].map((unit) =>

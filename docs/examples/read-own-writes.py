@@ -6,6 +6,7 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):  # the key goes to no othe
     def redirect_request(self, *_): return None
 
 urllib.request.install_opener(urllib.request.build_opener(NoRedirect))
+if len(sys.argv) != 2: sys.exit("Usage: read-own-writes.py EVENT, with a CloudEvent as JSON")
 token = None
 
 def call(path, body=None, content_type="application/json", tries=5):

@@ -2,6 +2,7 @@
 import base64, hashlib, hmac, json, os, sys, time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
+if len(sys.argv) != 2: sys.exit("Usage: receive.py PORT, with the secret in WEBHOOK_SECRET")
 SECRET = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
 done = set()  # Keep it with your data: a delivery may come twice, under the same webhook-id.
 

@@ -7,7 +7,8 @@ MAX_EVENTS = 1_000
 MAX_BYTES = 8 * 1024 * 1024  # of one request, before it is compressed
 PATIENCE = 300  # seconds with one request
 
-url, file = sys.argv[1:3]
+if len(sys.argv) != 3: sys.exit("Usage: send.py URL FILE")
+url, file = sys.argv[1:]
 state = file + ".sent"
 target = urllib.parse.urlsplit(url)
 connect = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection

@@ -4,7 +4,7 @@ import type { EventLog } from '../event-log/event-log.js';
 import { newEvent, requireValid } from '../event-log/new-event.js';
 import type { ApiKeyIssued, Scope, ApiKeyRevoked } from '../events/types/organizations.js';
 import { API_KEYS_STREAM } from '../events/streams.js';
-import { createKey, digestOf, readKeyEvents } from './key-ring.js';
+import { createKey, digestOf, isWellFormed, readKeyEvents } from './key-ring.js';
 import { START_OF_STREAM } from '../event-log/read-streams.js';
 
 interface NewKey {
@@ -74,6 +74,21 @@ export const listApiKeys = async (log: EventLog): Promise<ApiKey[]> => {
       keys.set(key.id, { ...key, revokedAt: data.revokedAt, revokedBy: operator });
   });
   return [...keys.values()];
+};
+
+/**
+ * Returns the id of a key, also if it was revoked. Reads the log. Error messages never contain the key.
+ * @throws Invalid if the text has not the format and checksum of a key, NotFound if the key is not in the log
+ */
+export const findApiKey = async (log: EventLog, key: string): Promise<string> => {
+  if (!isWellFormed(key)) throw new Invalid('This is not a complete key: a key is `tp_` and 36 letters and digits');
+  const digest = digestOf(key);
+  let id: string | undefined;
+  await readKeyEvents(log, START_OF_STREAM, ({ type, data }) => {
+    if (type === 'ApiKeyIssued' && data.keyHash === digest) id = data.keyId;
+  });
+  if (id === undefined) throw new NotFound('The log of this service does not contain this key');
+  return id;
 };
 
 /**

@@ -4,6 +4,7 @@ import type { ParsedContent, Asset } from '../assets/asset.js';
 import {
   type NoVerdictCode,
   type AttributedResult,
+  isFinal,
   isInherited,
   isUnanswered,
   decide,
@@ -29,9 +30,9 @@ export interface CheckOptions {
   /**
    * Called if there is a verdict.
    * @param asset the asset whose entry decided; undefined if it cannot be told which of several assets it was
-   * @param isComplete whether every enabled source that supports the assets of the content gave an answer
+   * @param isSettled whether no source that gave no answer can change the verdict about any asset of the content
    */
-  onVerdict(asset: Asset | undefined, isComplete: boolean): void;
+  onVerdict(asset: Asset | undefined, isSettled: boolean): void;
 }
 
 const NO_ASSETS: readonly ParsedContent[] = [];
@@ -186,7 +187,7 @@ export class AssetChecker {
     const decisive = results.find(({ source }) => source === verdict.source)!;
     options?.onVerdict(
       verdict.status === 'BLOCKED' ? this.decidedBy(assets, decider, decisive) : undefined,
-      resultsByAsset.every((all) => all.every(({ result }) => !isUnanswered(result))),
+      resultsByAsset.every(isFinal),
     );
     return {
       status: verdict.status,

@@ -150,11 +150,11 @@ export class GetVerdictsHandler implements IQueryHandler<GetVerdicts> {
     const { contents, organization, minPosition, maxLookups } = query;
     return this.limit.run(organization, undefined, async () => {
       const lookups = maxLookups === undefined ? undefined : { left: maxLookups };
-      const decided: Omit<PresentVerdict, 'verdict'>[] = contents.map(() => ({ asset: undefined, isComplete: false }));
+      const decided: Omit<PresentVerdict, 'verdict'>[] = contents.map(() => ({ asset: undefined, isSettled: false }));
       const optionsOf = (index: number): CheckOptions => ({
         lookups,
-        onVerdict: (asset, isComplete) => {
-          decided[index] = { asset, isComplete };
+        onVerdict: (asset, isSettled) => {
+          decided[index] = { asset, isSettled };
         },
       });
       const { results } = await this.checks.check(new CheckAssets(contents, organization, minPosition), optionsOf);

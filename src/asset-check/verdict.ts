@@ -65,6 +65,14 @@ export interface AttributedResult {
   readonly result: SourceResult;
 }
 
+/**
+ * Whether the sources that gave no answer cannot change the verdict about an asset: an own exact status overrides every
+ * other source.
+ */
+export const isFinal = (results: readonly AttributedResult[]): boolean =>
+  results.some(({ isOwn, result }) => isOwn && result.status !== 'UNKNOWN' && !isInherited(result)) ||
+  !results.some(({ result }) => isUnanswered(result));
+
 interface Verdict {
   readonly status: AssetStatus;
   /** The source that determined the status; this service's own source if no source determined the status. */

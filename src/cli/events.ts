@@ -6,7 +6,7 @@ import { processedCount, sendEvents, type Sent, SendingStopped } from './sending
 import { Invalid } from '../errors.js';
 import { MS_PER_DAY } from '../events/instant.js';
 import { say } from '../runtime/terminal.js';
-import { operatorName, requireToken, readSecret, requireDatabase, type Session, withLog } from './session.js';
+import { operatorName, requireToken, readKeyFile, requireDatabase, type Session, withLog } from './session.js';
 import { onFirstSignal, prints, type Result, count, Progress } from './output.js';
 import { pause } from '../flow/time.js';
 
@@ -88,7 +88,7 @@ const readKey = async (files: readonly string[], { key, keyFile }: SendOptions):
         'file and use --key-file FILE (- for standard input)',
     );
   if (keyFile === '-' && files.includes('-')) throw new Invalid('Standard input cannot be both the events and the key');
-  if (keyFile !== undefined) return readSecret(keyFile, 'the key');
+  if (keyFile !== undefined) return readKeyFile(keyFile);
   const { apiKey } = readConfig();
   return apiKey && requireToken(apiKey, 'THREAT_PROTECTION_API_KEY', 'the key');
 };

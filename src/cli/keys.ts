@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import { issueApiKey, type ApiKey, listApiKeys, revokeApiKey } from '../api-keys/api-keys.js';
+import { issueApiKey, type ApiKey, findApiKey, listApiKeys, revokeApiKey } from '../api-keys/api-keys.js';
 import { readKeyUses } from '../api-keys/key-uses.js';
 import { Invalid, NotFound } from '../errors.js';
 import { type Scope, SCOPES } from '../events/types/organizations.js';
 import { formatInstant, parseInstant } from '../events/instant.js';
 import { say } from '../runtime/terminal.js';
-import { operatorName, type Session, withLog } from './session.js';
+import { operatorName, readKeyFile, type Session, withLog } from './session.js';
 import { prints, type Result, table } from './output.js';
 
 interface IssueOptions {
@@ -67,11 +67,14 @@ const issue = ({ organization, scope, name, expires }: IssueOptions): Promise<Re
   });
 };
 
-const list = (): Promise<Result> =>
-  withLog(async (session) => {
-    const keys = (await readKeys(session)).map(toJson);
+const list = async ({ keyFile }: { readonly keyFile?: string }): Promise<Result> => {
+  const key = keyFile === undefined ? undefined : await readKeyFile(keyFile);
+  return withLog(async (session) => {
+    const id = key === undefined ? undefined : await findApiKey(session.log, key);
+    const keys = (await readKeys(session)).filter((each) => id === undefined || each.id === id).map(toJson);
     return { lines: table(HEADINGS, keys.map(Object.values)), json: keys };
   });
+};
 
 /**
  * Refuses a key in place of its id, without repeating the key, which may be what has leaked.
@@ -79,7 +82,7 @@ const list = (): Promise<Result> =>
  */
 const requireId = (id: string): void => {
   if (id.trim().startsWith('tp_'))
-    throw new Invalid('<id> is a key, not its id, which begins with "key_": see `keys list`');
+    throw new Invalid('<id> is a key, not its id, which begins with "key_": see `keys list --key-file FILE`');
 };
 
 const revoke = async (id: string): Promise<Result> => {
@@ -106,7 +109,13 @@ export const addKeyCommands = (program: Command): void => {
       .option('--expires <iso>', 'when the key expires: a date, or a date-time with an offset'),
     issue,
   );
-  prints(keys.command('list').description('list every key that was ever issued'), list);
+  prints(
+    keys
+      .command('list')
+      .description('list every key that was ever issued')
+      .option('--key-file <file>', 'list only the key in this file, - for standard input; the key is not printed'),
+    list,
+  );
   prints(
     keys.command('revoke').argument('<id>').description('revoke a key; takes effect on every instance within a second'),
     revoke,

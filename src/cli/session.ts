@@ -32,9 +32,10 @@ const MAX_BYTES = 4_096;
  * Reads a secret from a file. Secrets are not passed on the command line, which every process on the machine can see.
  * @param file the path; `-` is standard input
  * @param what the name of the secret in error messages, which never contain the secret itself
+ * @param prefix what may precede the secret
  * @throws Invalid if the file cannot be read, or its text is not one line of visible ASCII
  */
-export const readSecret = async (file: string, what: string): Promise<string> => {
+export const readSecret = async (file: string, what: string, prefix = /^/): Promise<string> => {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
@@ -47,8 +48,12 @@ export const readSecret = async (file: string, what: string): Promise<string> =>
   } catch (error) {
     throw new Invalid(`${what} cannot be read from ${file}: ${(error as Error).message}`);
   }
-  return requireToken(Buffer.concat(chunks).toString(), file === '-' ? 'standard input' : file, what);
+  const text = Buffer.concat(chunks).toString().replace(prefix, '');
+  return requireToken(text, file === '-' ? 'standard input' : file, what);
 };
+
+/** Reads an API key from a file that contains the key, or the line `X-API-KEY: KEY` for curl. @throws Invalid */
+export const readKeyFile = (file: string): Promise<string> => readSecret(file, 'the key', /^\s*X-API-KEY:/i);
 
 /**
  * @param from the name of the source in error messages

@@ -28,8 +28,8 @@ import { type RequestedSelection, readSelection } from './selection.js';
 const MAX_LOOKUPS = 25;
 
 /**
- * Adds `verdictNow` to the disputes whose verdict is no longer BLOCKED. Adds nothing while a source gives no answer,
- * because the source may still say BLOCKED.
+ * Adds `verdictNow` to the disputes whose verdict is no longer BLOCKED. Adds nothing while a source that gives no answer
+ * could still decide, because the source may say BLOCKED.
  * @param items as JSON, at most 1,000
  */
 const withPresentVerdicts = async (
@@ -43,8 +43,8 @@ const withPresentVerdicts = async (
   const contents = disputes.map(({ content }) => content);
   const verdicts = await queries.execute(new GetVerdicts(contents, organization, minPosition, MAX_LOOKUPS));
   return items.map((item, index) => {
-    const { verdict: verdictNow, isComplete } = verdicts[index]!;
-    return verdictNow.status === 'BLOCKED' || !isComplete ? item : JSON.stringify({ ...disputes[index], verdictNow });
+    const { verdict: verdictNow, isSettled } = verdicts[index]!;
+    return verdictNow.status === 'BLOCKED' || !isSettled ? item : JSON.stringify({ ...disputes[index], verdictNow });
   });
 };
 

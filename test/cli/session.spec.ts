@@ -176,6 +176,31 @@ describe('A call of the operator’s command', () => {
     expect(err).not.toContain(key);
   });
 
+  it('finds a leaked key by its file, or by its header line, without printing the key', async () => {
+    const env = { DATABASE_URL: database.url, DATA_DIR: dataDir };
+    const [file, key] = [join(folder, 'leaked.header'), createKey()];
+    const find = async (text: string) => {
+      writeFileSync(file, text);
+      const { code, out, err } = await call(`keys list --json --key-file ${file}`, env);
+      expect(out + err).not.toContain(text.split('_')[1]!.trim());
+      return { code, out, err };
+    };
+    const issued = JSON.parse((await call('keys issue --scope ingest --json', env)).out) as Record<
+      'id' | 'key',
+      string
+    >;
+    await call('keys issue --scope ingest', env);
+    for (const text of [issued.key, `X-API-KEY: ${issued.key}\n`])
+      expect(JSON.parse((await find(text)).out)).toMatchObject([{ id: issued.id, revokedAt: null }]);
+    await call(`keys revoke ${issued.id}`, env);
+    expect(JSON.parse((await find(issued.key)).out)).toMatchObject([{ id: issued.id, revokedAt: expect.any(String) }]);
+    const unknown = await find(key);
+    expect(unknown).toMatchObject({ code: 1, out: '', err: expect.stringContaining('does not contain this key') });
+    const half = await find(key.slice(0, 20));
+    expect(half).toMatchObject({ code: 2, out: '', err: expect.stringContaining('not a complete key') });
+    rmSync(file);
+  });
+
   it('ends with the exit code of a wrong setting if the file cannot be read', async () => {
     const { code, out, err } = await call('keys list --settings /none/such', { DATABASE_URL: database.url });
     expect({ code, out }).toEqual({ code: EXIT_CONFIG, out: '' });

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startApp, type TestApp } from '../support/app.js';
 import { Rig } from '../support/delivery-rig.js';
+import { report, sentStatus } from '../support/upstream.js';
 
 /** The response of the source, and the contents that it was asked about. */
 const source = { status: 200, verdict: 'BLOCKED', asked: [] as string[] };
@@ -75,6 +76,27 @@ describe('verdictNow', () => {
     expect(failing[0]).not.toHaveProperty('verdictNow');
     Object.assign(source, { status: 200, verdict: 'UNKNOWN' });
     expect((await later(400_000, list))[0]).toMatchObject({ verdictNow: { status: 'UNKNOWN' } });
+  });
+
+  it('is shown while a source fails if an exact status of this service decides alone', async () => {
+    const list = await disputesAbout(['decided.example', 'sub.decided.example', 'other.example']);
+    source.status = 500;
+    const upstream = await app.issueKey({ scopes: ['ingest'] });
+    const after = await report(app, upstream, [
+      sentStatus(randomUUID(), { asset: { type: 'URL', content: 'decided.example' }, status: 'ALLOWED' }),
+    ]);
+    await rig.projecting.reached();
+    await app.call('/v2/asset/check', {
+      key: await app.issueKey({ organization: 'any' }),
+      json: { content: 'decided.example' },
+      after,
+    });
+    const shown = await later(400_000, list);
+    expect(Object.fromEntries(shown.map(({ content, verdictNow }) => [content, verdictNow?.status]))).toEqual({
+      'decided.example': 'ALLOWED',
+      'sub.decided.example': undefined,
+      'other.example': undefined,
+    });
   });
 
   it('needs at most 25 lookups per request, and one per content in five minutes', async () => {

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { join } from 'node:path';
@@ -20,10 +20,16 @@ export default async (): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), 'threat-protection-reference-'));
   globalThis.testReferenceFolder = folder;
   process.env['OPENAPI_DOCUMENT'] = join(folder, 'openapi.json');
-  await Promise.all([
-    promisify(execFile)(process.execPath, [WRITER, process.env['OPENAPI_DOCUMENT']]),
-    process.env['TEST_DATABASE_URL'] ? undefined : holdDatabase(),
-  ]);
+  try {
+    await Promise.all([
+      promisify(execFile)(process.execPath, [WRITER, process.env['OPENAPI_DOCUMENT']]),
+      process.env['TEST_DATABASE_URL'] ? undefined : holdDatabase(),
+    ]);
+  } catch (error) {
+    // Jest does not call the teardown of a run whose setup has failed.
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
 };
 
 const holdDatabase = async (): Promise<void> => {

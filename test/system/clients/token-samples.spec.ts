@@ -58,7 +58,7 @@ describe('The samples that read their own writes', () => {
       expect(text).toContain(BASE);
       writeFileSync(join(folder, file), text.replaceAll(BASE, app.url));
       // The guide prepares both before its first example.
-      writeFileSync(join(folder, 'acme.header'), `X-API-KEY: ${key}\n`);
+      writeFileSync(join(folder, 'client.header'), `X-API-KEY: ${key}\n`);
       mkdirSync(join(folder, '.data/guide'), { recursive: true });
       for (let n = 0; n < 3; n += 1) {
         reports += 1;

@@ -57,7 +57,7 @@ describeWith(hasPsql, 'psql (apt-get install postgresql-client)')('The runbook',
 
   it.each(runbook)('has working commands for $alert', async ({ block }) => {
     const commands = [
-      `npx() { [[ $1 == threat-protection ]] && '${process.execPath}' '${resolve('dist/src/cli.js')}' "\${@:2}"; }`,
+      `threat-protection() { '${process.execPath}' '${resolve('dist/src/cli.js')}' "$@"; }`,
       // On this machine, systemd runs no part of the service.
       ...['systemctl', 'journalctl'].map((name) => `${name}() { [[ "$*" == *threat-protection-* ]]; }`),
       block!,

@@ -23,6 +23,7 @@ const [upgrade] = blocksOf('upgrading', 'Upgrade');
 const [afterRollback] = blocksOf('upgrading', 'Roll back');
 const [erase] = blocksOf('backup-and-restore', 'Erase everything');
 
+const COMMAND = 'threat-protection() { node dist/src/cli.js "$@"; }';
 const programs = findPrograms();
 
 describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The pages for operators', () => {
@@ -31,9 +32,9 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
   let service: Program;
   let env: NodeJS.ProcessEnv;
 
-  /** Runs blocks in one shell, in a separate folder. */
+  /** Runs blocks in one shell, in a separate folder, with the command as it is in a clone. */
   const run = async (...blocks: string[]): Promise<string> => {
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', blocks.join('\n')], {
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', [COMMAND, ...blocks].join('\n')], {
       cwd: folder,
       env,
     });
@@ -88,14 +89,20 @@ describeWith(programs !== undefined, 'pg_dump of PostgreSQL 15 or later')('The p
     await eventually('the brand is counted', isBrandCounted);
     expect(await run(backup!)).toContain('TABLE DATA log events');
     await operate('keys', 'issue', '--scope', 'ingest');
-    expect(await run(restore!, 'node dist/src/cli.js brands list')).toMatch(/^0 differences$[^]*wallet/m);
+    const shown = await run(restore!, 'threat-protection --settings restored.settings brands list', 'echo $RESTORED');
+    expect(shown).toMatch(/^0 differences$[^]*wallet/m);
     expect(await keys()).toBe(2);
-    const restored = {
-      PGDATABASE: 'threats_restored',
-      DATABASE_URL: env['DATABASE_URL']!.replace(/threats$/, 'threats_restored'),
-    };
-    Object.assign(env, restored);
+    const [name] = /threats_\d{14}$/.exec(shown.trim())!;
+    Object.assign(env, { PGDATABASE: name, DATABASE_URL: env['DATABASE_URL']!.replace(/threats$/, name) });
     expect(await keys()).toBe(1);
+  });
+
+  it('describe a restore that neither repeats itself nor verifies the wrong database', async () => {
+    const { DATABASE_URL, ...others } = env;
+    await expect(run(restore!)).rejects.toThrow('already exists');
+    env = others;
+    await expect(run(restore!)).rejects.toThrow('DATABASE_URL');
+    env = { ...others, DATABASE_URL };
   });
 
   it('describe how to rebuild dropped read models of the restored database from its log', async () => {
