@@ -26,6 +26,8 @@ const CHECKSUM_LENGTH = 6;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const FORMAT = /^tp_[0-9A-Za-z]{36}$/;
 
+const FORM_ISSUE = `The value does not have the form of a key: a key is ${PREFIX} and ${RANDOM_LENGTH + CHECKSUM_LENGTH} letters and digits, of which the last ${CHECKSUM_LENGTH} are a checksum; send the whole key, as it was issued`;
+
 const checksum = (text: string): string => {
   let rest = crc32(text);
   let digits = '';
@@ -173,6 +175,10 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     if (key.organization !== undefined && this.erased.has(key.organization)) return undefined;
     this.uses.add(key.keyId);
     return key.caller;
+  }
+
+  formIssueOf(text: string): string | undefined {
+    return isWellFormed(text) ? undefined : FORM_ISSUE;
   }
 
   /**

@@ -54,6 +54,9 @@ export abstract class ApiKeyVerifier {
    */
   abstract verify(key: string): Caller | undefined;
 
+  /** Returns why a text cannot be a key, from the text alone; undefined if it has the form of a key. */
+  abstract formIssueOf(text: string): string | undefined;
+
   /**
    * Verifies a key that `verify` does not know, after the next read of the key events, because the key may have just
    * been issued by another process. A malformed key is not waited for.

@@ -128,7 +128,7 @@ export const TAGS: readonly (readonly [name: string, description: string])[] = [
 /** When each error occurs. */
 const WHEN: Readonly<Record<number, string>> = {
   400: 'The request is invalid; `issues` lists the problems if the message does not cover them',
-  401: 'The key is missing, unknown, revoked or expired, or belongs to no organization',
+  401: 'The key is missing, unknown, revoked or expired, or belongs to no organization; `issues` says what is wrong with the header or the form of the key',
   403: 'The key lacks the scope, or the organization is not allowed to do this',
   404: 'The route, group, brand, record, dispute or webhook does not exist',
   405: 'The route supports only the methods in `Allow`',
