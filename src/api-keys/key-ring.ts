@@ -87,6 +87,8 @@ type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 class Keys {
   readonly byDigest = new Map<string, Key>();
   private readonly digestById = new Map<string, string>();
+  /** The number of keys in `byDigest` by organization. */
+  readonly byOrganization = new Map<string, number>();
   private readonly revoked = new Set<string>();
   private cursor = START_OF_STREAM;
 
@@ -107,17 +109,26 @@ class Keys {
         // The erasure of an organization may store the event again.
         if (this.revoked.has(keyHash)) return;
         const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });
+        if (!this.byDigest.has(keyHash)) this.count(organization, 1);
         this.byDigest.set(keyHash, { ...event.data, caller });
         this.digestById.set(keyId, keyHash);
         return;
       }
       const digest = this.digestById.get(event.data.keyId);
       if (digest !== undefined) {
+        this.count(this.byDigest.get(digest)?.organization, -1);
         this.byDigest.delete(digest);
         this.revoked.add(digest);
       }
       onRevoked(event.data.keyId);
     });
+  }
+
+  private count(organization: string | undefined, change: 1 | -1): void {
+    if (organization === undefined) return;
+    const keys = (this.byOrganization.get(organization) ?? 0) + change;
+    if (keys > 0) this.byOrganization.set(organization, keys);
+    else this.byOrganization.delete(organization);
   }
 }
 
@@ -194,6 +205,10 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       this.waiting -= 1;
       return this.verify(presented);
     });
+  }
+
+  hasKeyOf(organization: string): boolean {
+    return this.keys.byOrganization.has(organization);
   }
 
   onRevoked(listener: (keyId: string) => void): void {

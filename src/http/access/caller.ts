@@ -64,6 +64,9 @@ export abstract class ApiKeyVerifier {
    */
   abstract verifyAfterRead(key: string): Promise<Caller | undefined> | undefined;
 
+  /** Whether a key of this organization has been issued and not revoked. */
+  abstract hasKeyOf(organization: string): boolean;
+
   /** Calls `listener` with the id of each key that has been valid and has been revoked or lost. */
   abstract onRevoked(listener: (keyId: string) => void): void;
 }
