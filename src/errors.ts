@@ -26,7 +26,8 @@ export class Invalid extends Error {
 
 /** The request has no key, or an invalid key. */
 export class Unauthorized extends Error {
-  constructor() {
+  /** @param issues what is wrong with the header or the form of the key; never whether the key exists */
+  constructor(readonly issues: readonly string[] = []) {
     super('API key with organization access required');
   }
 }

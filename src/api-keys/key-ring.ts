@@ -26,6 +26,8 @@ const CHECKSUM_LENGTH = 6;
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const FORMAT = /^tp_[0-9A-Za-z]{36}$/;
 
+const FORM_ISSUE = `The value does not have the form of a key: a key is ${PREFIX} and ${RANDOM_LENGTH + CHECKSUM_LENGTH} letters and digits, of which the last ${CHECKSUM_LENGTH} are a checksum; send the whole key, as it was issued`;
+
 const checksum = (text: string): string => {
   let rest = crc32(text);
   let digits = '';
@@ -85,6 +87,8 @@ type Key = ApiKeyIssued['data'] & { readonly caller: Caller };
 class Keys {
   readonly byDigest = new Map<string, Key>();
   private readonly digestById = new Map<string, string>();
+  /** The number of keys in `byDigest` by organization. */
+  readonly byOrganization = new Map<string, number>();
   private readonly revoked = new Set<string>();
   private cursor = START_OF_STREAM;
 
@@ -105,17 +109,26 @@ class Keys {
         // The erasure of an organization may store the event again.
         if (this.revoked.has(keyHash)) return;
         const caller = Object.freeze({ keyId, organization, scopes, name, expiresAt });
+        if (!this.byDigest.has(keyHash)) this.count(organization, 1);
         this.byDigest.set(keyHash, { ...event.data, caller });
         this.digestById.set(keyId, keyHash);
         return;
       }
       const digest = this.digestById.get(event.data.keyId);
       if (digest !== undefined) {
+        this.count(this.byDigest.get(digest)?.organization, -1);
         this.byDigest.delete(digest);
         this.revoked.add(digest);
       }
       onRevoked(event.data.keyId);
     });
+  }
+
+  private count(organization: string | undefined, change: 1 | -1): void {
+    if (organization === undefined) return;
+    const keys = (this.byOrganization.get(organization) ?? 0) + change;
+    if (keys > 0) this.byOrganization.set(organization, keys);
+    else this.byOrganization.delete(organization);
   }
 }
 
@@ -175,6 +188,10 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
     return key.caller;
   }
 
+  formIssueOf(text: string): string | undefined {
+    return isWellFormed(text) ? undefined : FORM_ISSUE;
+  }
+
   /**
    * The read that the poll or an issued key causes serves all waiting requests, so that keys that somebody invents cause
    * no further reads.
@@ -188,6 +205,10 @@ export class KeyRing extends ApiKeyVerifier implements OnApplicationBootstrap, O
       this.waiting -= 1;
       return this.verify(presented);
     });
+  }
+
+  hasKeyOf(organization: string): boolean {
+    return this.keys.byOrganization.has(organization);
   }
 
   onRevoked(listener: (keyId: string) => void): void {

@@ -36,7 +36,7 @@ export class AppModule {
       imports: [
         CqrsModule.forRoot(),
         HttpModule.with(config, ApiKeysModule),
-        IngestionModule,
+        IngestionModule.with(ApiKeysModule),
         MetricsModule,
         RecordsModule,
         WebhooksModule,

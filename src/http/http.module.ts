@@ -14,6 +14,7 @@ import { HealthController, PrometheusController } from './ops/health.controller.
 import { readJsonBodies } from './body/json-body.js';
 import { guardConnections } from './connections.js';
 import { ApiKeyVerifier } from './access/caller.js';
+import { ForeignParameters } from './foreign-parameters.js';
 import { createCompressor } from './responses/accept.js';
 import { UnreadResponses } from './responses/unread-responses.js';
 import { AccessLog } from './ops/access-log.js';
@@ -41,6 +42,7 @@ const NEVER_LIMITED = /^\/(?:health\/|metrics$)/;
 })
 export class HttpModule {
   private readonly allowed = new AllowedMethods();
+  private readonly foreign = new ForeignParameters();
   private readonly revocations: Revocations;
 
   /**
@@ -123,6 +125,12 @@ export class HttpModule {
     const check = checkAccess(access, this.keys, limit, addressLimit, this.slices, this.revocations);
     const tracer = tracing;
     const name = `${methods.join()} ${route.url}`;
+    const { parameters = [] } = route.config!;
+    // A sender of events sends the handshake (OPTIONS) to the URL of its deliveries, with their parameters.
+    if (route.url.startsWith('/v2/') && !methods.includes('OPTIONS')) {
+      if (!methods.includes('HEAD')) this.foreign.add(name, parameters);
+      route.handler = this.foreign.rejectBefore(route.handler, parameters);
+    }
     if (tracer !== undefined) route.handler = withinSpan(tracer, route.handler);
     const consistent = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
       if (request.headers[CONSISTENCY_TOKEN] === undefined) return done();

@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { OutcomesController } from './outcomes/outcomes.controller.js';
@@ -31,4 +31,9 @@ import { RejectionLog } from './outcomes/rejection-log.js';
     GetEventStatusHandler,
   ],
 })
-export class IngestionModule {}
+export class IngestionModule {
+  /** @param keys the module that exports the `ApiKeyVerifier` */
+  static with(keys: Type): DynamicModule {
+    return { module: IngestionModule, imports: [keys] };
+  }
+}

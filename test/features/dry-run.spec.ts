@@ -26,6 +26,7 @@ const projecting = sharedProjecting(app);
 const keys: { every: string; own: string } = { every: '', own: '' };
 beforeAll(async () => {
   keys.every = await app.issueKey({ scopes: ['ingest'] });
+  await app.issueKey({ organization: 'globex' });
   keys.own = await app.issueKey({ organization: 'acme', scopes: ['ingest'] });
 });
 

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
+import { issueApiKey, revokeApiKey } from '../../src/api-keys/api-keys.js';
+import { createKey, KeyRing } from '../../src/api-keys/key-ring.js';
 import { ExportPool, MetricsPool, RecordsPool, WatchPool } from '../../src/read-models/pools.js';
 import { startApp } from '../support/app.js';
 import { sharedApp } from '../support/open-for-tests.js';
@@ -69,18 +71,10 @@ describe('The HTTP API', () => {
 
   it('returns 401 with the fixed message, before the body is read', async () => {
     const unauthorized = { code: 'UNAUTHORIZED', message: 'API key with organization access required' };
-    const keys = [
-      undefined,
-      '',
-      'x',
-      `${key}x`,
-      key.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
-      `${key}, ${key}`,
-    ];
-    for (const each of keys) {
+    for (const each of [undefined, '', 'x', `${key}, ${key}`, createKey()]) {
       const headers = { 'content-type': 'application/json', ...(each !== undefined && { 'x-api-key': each }) };
       const answer = await ask('POST', GROUPS, { headers, body: '{' });
-      expect([each, answer.status, answer.body]).toEqual([each, 401, unauthorized]);
+      expect([each, answer.status, answer.body]).toMatchObject([each, 401, unauthorized]);
       expect(answer.headers.get('www-authenticate')).toBe('ApiKey realm="threat-protection"');
     }
     expect((await ask('GET', `${METRICS}?X-API-KEY=${key}`)).status).toBe(401);
@@ -89,6 +83,43 @@ describe('The HTTP API', () => {
       status: 401,
       body: unauthorized,
     });
+  });
+
+  it('says in a 401 what is wrong with the header or the form of the key, and never whether the key exists', async () => {
+    const form =
+      'The value does not have the form of a key: a key is tp_ and 36 letters and digits, of which the last 6 are a ' +
+      'checksum; send the whole key, as it was issued';
+    const header = 'Send the key in the header X-API-KEY';
+    const line = 'The value begins with X-API-KEY:; send only the key as the value of the header';
+    const issuesOf = async (headers: Record<string, string>, path = METRICS): Promise<unknown> => {
+      const { status, body } = await ask('GET', path, { headers });
+      expect([status, body.message]).toEqual([401, 'API key with organization access required']);
+      expect(JSON.stringify(body)).not.toContain(key.slice(3, 20));
+      return body.issues?.map(({ message }) => message);
+    };
+    expect(await issuesOf({})).toEqual([header]);
+    expect(await issuesOf({ 'x-api-key': '' })).toEqual([header]);
+    for (const scheme of ['Bearer ', 'Token ', ''])
+      expect(await issuesOf({ authorization: scheme + key })).toEqual([`${header} instead of Authorization`]);
+    for (const name of ['X-API-KEY: ', 'x-api-key:', 'X-Api-Key : '])
+      expect(await issuesOf({ 'x-api-key': name + key })).toEqual([line]);
+    const mistyped = key.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'));
+    for (const odd of ['x', key.slice(0, 20), `${key}x`, key.slice(3), `Bearer ${key}`, `${key}, ${key}`, mistyped])
+      expect([odd, await issuesOf({ 'x-api-key': odd })]).toEqual([odd, [form]]);
+
+    const revoked = await issueApiKey(app.log, { organization: 'acme', scopes: ['read'] });
+    await revokeApiKey(app.log, revoked.id);
+    await app.app.get(KeyRing).refresh();
+    expect(await issuesOf({ 'x-api-key': revoked.key })).toBeUndefined();
+    expect(await issuesOf({ 'x-api-key': createKey() })).toBeUndefined();
+    expect(await issuesOf({ 'x-api-key': await app.issueKey({ scopes: ['ingest'] }) })).toEqual([
+      'This key belongs to no organization, so it can only send events; use a key that was issued for an organization',
+    ]);
+    const taxii = await fetch(`${app.url}/taxii2/`);
+    expect([taxii.status, ((await taxii.json()) as { description: string }).description]).toEqual([
+      401,
+      `API key with organization access required; ${header}, or in Authorization as Bearer, Token or Basic`,
+    ]);
   });
 
   it('returns 403 if the key lacks the scope, before the body is read', async () => {

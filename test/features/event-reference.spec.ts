@@ -19,6 +19,7 @@ let key: string;
 
 beforeAll(async () => {
   key = await app.issueKey({ scopes: ['ingest'] });
+  await app.issueKey({ organization: 'acme' });
 });
 
 const get = async (path: string) => (await app.call(path)).body;

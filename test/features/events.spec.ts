@@ -2,6 +2,8 @@ import { request as httpRequest } from 'node:http';
 import { Logger } from '@nestjs/common';
 import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { CloudEvent, emitterFor, httpTransport, Mode } from 'cloudevents';
+import { issueApiKey, revokeApiKey } from '../../src/api-keys/api-keys.js';
+import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { startApp } from '../support/app.js';
 import { sharedApp } from '../support/open-for-tests.js';
 
@@ -90,6 +92,30 @@ describe('POST /v2/events', () => {
       accepted: 1,
       warnings: [{ index: 0, issues: [{ message: expect.stringContaining('concerns exactly this link') }] }],
     });
+  });
+
+  it('warns upstream once per request of an organization to which no key belongs, and stores its events', async () => {
+    const reports = ['stray-a', 'stray-b'].map((id) => threat(id, { organization: 'acmee' }));
+    const warned = (ids: readonly string[]) => ({
+      warnings: ids.map((id) => ({
+        index: 0,
+        id,
+        issues: [{ message: expect.stringMatching(/^data\.organization: no API key belongs to acmee, /) }],
+      })),
+    });
+    expect((await sendBatch(reports)).body).toMatchObject({ accepted: 2, ...warned(['stray-a']) });
+    const dryRun = await fetch(`${app.url}/v2/events?dryRun=true`, {
+      method: 'POST',
+      headers: { 'x-api-key': everyKey, 'content-type': BATCH },
+      body: JSON.stringify(reports),
+    });
+    expect(await dryRun.json()).toMatchObject({ duplicates: 2, ...warned(['stray-a']) });
+    const { id } = await issueApiKey(app.log, { organization: 'acmee', scopes: ['read'] });
+    await app.app.get(KeyRing).refresh();
+    expect((await sendBatch(reports)).body).not.toHaveProperty('warnings');
+    await revokeApiKey(app.log, id);
+    await app.app.get(KeyRing).refresh();
+    expect((await sendBatch(reports)).body).toMatchObject(warned(['stray-a']));
   });
 
   it('has stored an event in the log when it responds', async () => {

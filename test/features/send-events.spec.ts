@@ -24,6 +24,7 @@ const servers: Server[] = [];
 beforeAll(async () => {
   app = await startApp();
   key = await app.issueKey({ scopes: ['ingest'] });
+  await app.issueKey({ organization: 'acme' });
   folder = await mkdtemp(join(tmpdir(), 'replay-'));
 });
 afterAll(async () => {

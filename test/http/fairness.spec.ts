@@ -28,7 +28,13 @@ const CALLERS: Readonly<Record<string, Caller>> = {
   other: { keyId: '3', organization: 'globex', scopes: ['read'] },
   upstream: { keyId: '4', organization: undefined, scopes: ['ingest', 'read'] },
 };
-const keys = { verify: (key: string) => CALLERS[key], verifyAfterRead: () => undefined, onRevoked: () => {} };
+const keys = {
+  verify: (key: string) => CALLERS[key],
+  verifyAfterRead: () => undefined,
+  formIssueOf: () => undefined,
+  hasKeyOf: () => true,
+  onRevoked: () => {},
+};
 
 const request = (key: string, body = new PassThrough()): FastifyRequest =>
   ({

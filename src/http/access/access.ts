@@ -8,6 +8,7 @@ import { SLUG } from '../../events/declaring/fields.js';
 import type { Scope } from '../../events/types/organizations.js';
 import { ApiFailure } from '../errors/error-body.dto.js';
 import type { ProjectionName } from '../../read-models/checkpoints.js';
+import { queryParametersOf } from '../foreign-parameters.js';
 import type { JsonBounds } from '../json.js';
 import { BODY_LIMIT } from '../byte-limits.js';
 
@@ -62,6 +63,8 @@ export interface Requirement {
 declare module 'fastify' {
   interface FastifyContextConfig {
     access?: Requirement;
+    /** The query parameters that the route reads. */
+    parameters?: readonly string[];
   }
   interface FastifyRequest {
     /** The requirements of the route. The field is set, like `caller`, once the requirements have been checked. */
@@ -92,7 +95,12 @@ export const SHARED_FAILURES: Readonly<Record<number, string>> = {
  */
 export const Access = (requirement: Requirement): MethodDecorator =>
   applyDecorators(
-    RouteConfig({ access: requirement }),
+    (prototype: object, method: string | symbol, descriptor: PropertyDescriptor) =>
+      RouteConfig({ access: requirement, parameters: queryParametersOf(prototype, method) })(
+        prototype,
+        method,
+        descriptor,
+      ),
     ApiSecurity('key'),
     ...Object.entries(SHARED_FAILURES).map(([status, description]) => ApiFailure(Number(status), description)),
     ApiHeader({

@@ -54,12 +54,18 @@ export abstract class ApiKeyVerifier {
    */
   abstract verify(key: string): Caller | undefined;
 
+  /** Returns why a text cannot be a key, from the text alone; undefined if it has the form of a key. */
+  abstract formIssueOf(text: string): string | undefined;
+
   /**
    * Verifies a key that `verify` does not know, after the next read of the key events, because the key may have just
    * been issued by another process. A malformed key is not waited for.
    * @returns the caller; undefined as in `verify`
    */
   abstract verifyAfterRead(key: string): Promise<Caller | undefined> | undefined;
+
+  /** Whether a key of this organization has been issued and not revoked. */
+  abstract hasKeyOf(organization: string): boolean;
 
   /** Calls `listener` with the id of each key that has been valid and has been revoked or lost. */
   abstract onRevoked(listener: (keyId: string) => void): void;

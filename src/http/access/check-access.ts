@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { TooManyRequests, Unauthorized, Forbidden, UriTooLong } from '../../errors.js';
 import { clientOf } from './client-address.js';
 import { type ApiKeyVerifier, type Caller, ownerOf } from './caller.js';
-import { keyOf } from '../taxii.js';
+import { isTaxii, keyOf } from '../taxii.js';
 import { RateLimit } from '../../flow/budgets.js';
 import { Bag } from '../../flow/bag.js';
 import { sendError } from '../errors/error-response.js';
@@ -106,6 +106,28 @@ export class Revocations {
   }
 }
 
+const SEND_KEY = 'Send the key in the header X-API-KEY';
+const HEADER_LINE = /^\s*x-api-key\s*:/i;
+
+/**
+ * Returns what is wrong with the header or the form of the key of a request. Whether a key exists is not said: a key that
+ * is unknown, revoked or expired has no issue.
+ */
+const keyIssues = (request: FastifyRequest, keys: ApiKeyVerifier): string[] => {
+  const key = keyOf(request);
+  if (key === undefined || key === '') {
+    if (isTaxii(request.url)) return [`${SEND_KEY}, or in Authorization as Bearer, Token or Basic`];
+    return [request.headers.authorization === undefined ? SEND_KEY : `${SEND_KEY} instead of Authorization`];
+  }
+  if (HEADER_LINE.test(key)) return ['The value begins with X-API-KEY:; send only the key as the value of the header'];
+  const issue = keys.formIssueOf(key);
+  return issue === undefined ? [] : [issue];
+};
+
+/** Only the owner of a key without an organization can get this answer. */
+const NO_ORGANIZATION =
+  'This key belongs to no organization, so it can only send events; use a key that was issued for an organization';
+
 /** Checks the key, the rate limit and the scope of a request before its body is read. The callers share time slices. */
 export const checkAccess = (
   access: Requirement,
@@ -117,7 +139,8 @@ export const checkAccess = (
 ): ((request: FastifyRequest, reply: FastifyReply, done: () => void) => void) => {
   const { scope, organization = true, refused } = access;
   const check = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): void => {
-    if (caller === undefined || (organization && caller.organization === undefined)) throw new Unauthorized();
+    if (caller === undefined) throw new Unauthorized(keyIssues(request, keys));
+    if (organization && caller.organization === undefined) throw new Unauthorized([NO_ORGANIZATION]);
     // The caller is set before a possible rejection, because the access log names the key.
     request.caller = caller;
     const allowance = limit.take(caller.keyId);

@@ -56,6 +56,10 @@ const declaredFields = (dto: Dto): Field[] => {
   }));
 };
 
+/** Returns the names of the fields for which a DTO declares rules; none for a type that is no DTO. */
+export const declaredNames = (type: unknown): string[] =>
+  NOT_DTOS.has(type) ? [] : declaredFields(type as Dto).map(({ name }) => name);
+
 /** Whether a DTO is valid. If not, class-validator decides and provides the messages. */
 const isValid = (dto: Fields, fields: readonly Field[]): boolean =>
   fields.every(({ name, conditions, rules }) => {

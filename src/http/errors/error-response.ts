@@ -134,7 +134,8 @@ const toResponse = (thrown: unknown): ErrorResponse => {
     return { status: 400, message: error.message, issues: error.issues, rejected: error.rejected };
   // Only a key of the erased organization gets here, in the moment before this process knows that the key is invalid.
   if (error instanceof OrganizationIsErased) return toResponse(new Unauthorized());
-  if (error instanceof Unauthorized) return { status: 401, message: error.message, headers: CHALLENGE };
+  if (error instanceof Unauthorized)
+    return { status: 401, message: error.message, issues: error.issues, headers: CHALLENGE };
   if (error instanceof Forbidden) return { status: 403, message: error.message };
   if (error instanceof NotFound) return { status: 404, message: error.message };
   if (error instanceof NotAcceptable) return { status: 406, message: error.message };

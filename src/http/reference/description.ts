@@ -65,13 +65,9 @@ export const SHARED_HEADERS: Headers = {
   },
 };
 
-const isLimited = (status: string, { security = [], parameters = [], responses }: Operation): boolean => {
-  // A response with these statuses is sent before the key has been verified, so there is no limit to report.
-  if (security.length === 0 || status === '401' || status === '414') return false;
-  // A route's input is read after the key is checked. A route without input can only fail as an HTTP request.
-  const readsQuery = parameters.some((parameter) => '$ref' in parameter || parameter.in === 'query');
-  return status !== '400' || readsQuery || '415' in responses;
-};
+/** A 401 or 414 is sent before the key has been verified, so there is no limit to report. */
+const isLimited = (status: string, { security = [] }: Operation): boolean =>
+  security.length > 0 && status !== '401' && status !== '414';
 
 /** The successful responses of all routes that require a key have a `Consistency-Token`. */
 const hasToken = (status: string, { security = [] }: Operation): boolean =>
@@ -132,7 +128,7 @@ export const TAGS: readonly (readonly [name: string, description: string])[] = [
 /** When each error occurs. */
 const WHEN: Readonly<Record<number, string>> = {
   400: 'The request is invalid; `issues` lists the problems if the message does not cover them',
-  401: 'The key is missing, unknown, revoked or expired, or belongs to no organization',
+  401: 'The key is missing, unknown, revoked or expired, or belongs to no organization; `issues` says what is wrong with the header or the form of the key',
   403: 'The key lacks the scope, or the organization is not allowed to do this',
   404: 'The route, group, brand, record, dispute or webhook does not exist',
   405: 'The route supports only the methods in `Allow`',
@@ -161,8 +157,8 @@ export const DESCRIPTION = `Metrics, records, asset check, asset groups and webh
 
 Each response carries \`X-Request-Id\`, \`Date\` and \`Cache-Control: private, no-store\`; a response that a client may
 keep and revalidate has an \`ETag\` and \`Cache-Control: ${REVALIDATED}\`. Unknown fields and query
-parameters of a request are ignored. Instants are ISO 8601 in UTC, and days are UTC days. Within a version, responses may
-gain fields and codes, but no field or code is removed.
+parameters of a request are ignored, but a query parameter that only other routes have is a 400. Instants are ISO 8601 in
+UTC, and days are UTC days. Within a version, responses may gain fields and codes, but no field or code is removed.
 
 ## Errors
 

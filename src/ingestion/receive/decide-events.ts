@@ -46,13 +46,15 @@ export const OWN_KEY_TYPES: ReadonlySet<string> = new Set<UpstreamEvent['type']>
   'AssetUngrouped',
 ]);
 
+const TYPES = [...ASSET_TYPES].join(', ');
+
 /** Returns why a key of this organization may not send the event; undefined if it may. */
 export const permissionIssue = ({ type, data }: UpstreamEvent, organization: string): string | undefined => {
   if (!OWN_KEY_TYPES.has(type) || !('organization' in data))
     return `type ${type} needs an ingest key without an organization; this key is for ${organization}`;
   if (data.organization !== organization) return `data.organization must be this key's organization, ${organization}`;
   if ('asset' in data && !ASSET_TYPES.has(data.asset.type))
-    return `data.asset.type is unknown; an organization's own key may send ${[...ASSET_TYPES].join(', ')}`;
+    return `data.asset.type is unknown; an organization's own key may send ${TYPES}`;
   return undefined;
 };
 
@@ -97,6 +99,10 @@ const warningsOf = (event: UpstreamEvent, key = '', found?: GuardOfHost, isQuery
     warnings.push('data.updatedAt is before data.createdAt');
   if ('asset' in data) {
     const { type, content } = data.asset;
+    if (!ASSET_TYPES.has(type))
+      warnings.push(
+        `data.asset.type is none of ${TYPES}; a threat of this type counts in otherThreats, and asset checks may not find the asset`,
+      );
     if (content.trim() === '') warnings.push('data.asset.content is blank; no asset check will find it');
     else if (type === 'ADDRESS' && parsePasted(content.trim(), readAccount) === undefined)
       warnings.push(
@@ -145,6 +151,8 @@ export interface SentEvents {
    */
   readonly organization: string | undefined;
   readonly origin: Origin;
+  /** Whether an organization has a key. Absent: this is not checked. */
+  readonly hasKeyOf?: ((organization: string) => boolean) | undefined;
 }
 
 /** An event to store. */
@@ -207,7 +215,7 @@ const FIRST_EVENTS = 32;
  * @param onFirst called with the first 32 events to store, before the others are read; an error ends the work
  */
 export function* decide(
-  { events, latest, organization, origin }: SentEvents,
+  { events, latest, organization, origin, hasKeyOf = () => true }: SentEvents,
   guardedHosts: GuardedHosts,
   erased: ErasedOrganizations,
   onFirst: (entries: readonly Entry[]) => void = () => {},
@@ -216,6 +224,7 @@ export function* decide(
   const rejected: Rejection[] = [];
   const warnings: Rejection[] = [];
   const eventIds = new Set<string>();
+  const withoutKey = new Set<string>();
   const { keyId } = origin;
   const groups = new RejectionGroups();
   const repeated: string[] = [];
@@ -261,6 +270,14 @@ export function* decide(
     const eventWarnings = warningsOf(event, key, guard, isQueryDropped);
     if (event !== parsed.event)
       eventWarnings.push('data.brandReviews named an organization that was erased; its reviews were left out');
+    const named = 'organization' in event.data ? event.data.organization : undefined;
+    // One warning per organization is enough: a request may have 1,000 events of an organization.
+    if (named !== undefined && !withoutKey.has(named) && !hasKeyOf(named)) {
+      withoutKey.add(named);
+      eventWarnings.push(
+        `data.organization: no API key belongs to ${named}, so nobody can query its events; check the slug`,
+      );
+    }
     if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
     const stream = streamOf(event, assetKey?.hash);
     const eventId = eventIdOf(source, id, type, stream);

@@ -6,7 +6,7 @@ import { Config } from '../../runtime/config.js';
 import { Invalid } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { Access } from '../../http/access/access.js';
-import { type Caller, CurrentCaller, originOf } from '../../http/access/caller.js';
+import { ApiKeyVerifier, type Caller, CurrentCaller, originOf } from '../../http/access/caller.js';
 import { JSON_TYPE } from '../../http/responses/send-snapshot.js';
 import { DatabaseClock } from '../../postgres/clock.js';
 import { readEvents, latestFrom, MAX_BODY } from './content-mode.js';
@@ -29,6 +29,7 @@ export class EventsController {
     private readonly tokens: ConsistencyTokens,
     private readonly config: Config,
     private readonly clock: DatabaseClock,
+    private readonly keys: ApiKeyVerifier,
   ) {}
 
   @Post()
@@ -50,12 +51,14 @@ export class EventsController {
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const events = readEvents(request.raw.headersDistinct, body, latest);
     const origin = originOf(request);
+    // An organization with a key of its own exists.
+    const hasKeyOf = organization === undefined ? (slug: string) => this.keys.hasKeyOf(slug) : undefined;
     if (dryRun === 'true') {
       void reply.type(JSON_TYPE);
       await this.tokens.add(reply, await this.log.head());
-      return this.queries.execute(new TryEvents({ events, latest, organization, origin }));
+      return this.queries.execute(new TryEvents({ events, latest, organization, origin, hasKeyOf }));
     }
-    const record = new RecordEvents(events, latest, organization, body.length, origin);
+    const record = new RecordEvents(events, latest, organization, body.length, origin, hasKeyOf);
     return this.tokens.addTo(reply, await this.commands.execute(record));
   }
 

@@ -108,6 +108,7 @@ export class RecordEvents extends Command<AtPosition<RecordedEvents>> implements
     /** The size of the request body, in bytes. */
     readonly bytes = 0,
     readonly origin: Origin = {},
+    readonly hasKeyOf?: SentEvents['hasKeyOf'],
   ) {
     super();
   }

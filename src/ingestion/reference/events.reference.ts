@@ -156,7 +156,8 @@ ${HOW_TO_SEND}
 stored even if others are rejected. If all events are rejected, the response is 400, with the same \`rejected\`. \`warnings\` lists
 events that were accepted unchanged but look like a mistake: \`updatedAt\` is before \`createdAt\`, the content is blank, the
 content of an ADDRESS is not a valid address, the content of a URL is a link that is read as something else than its host,
-the status is none of the documented ones, or a status blocks a host that a guard of the asset check contains.
+the status or the asset type is none of the documented ones, a status blocks a host that a guard of the asset check
+contains, or no API key belongs to the organization (once per organization, for a key without an organization).
 
 With \`dryRun=true\` nothing is stored. The response is the same as without \`dryRun\`, and also lists in
 \`events\` the metrics that each accepted event would change. Events earlier in the request are taken into account. If

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EXAMPLES, type JsonCloudEvent } from '../../../src/events/cloud-event-schema.js';
+import { ASSET_TYPES } from '../../../src/events/asset-types.js';
 import { ErasedOrganizations } from '../../../src/event-log/erased-organizations.js';
 import { LATEST } from '../../../src/events/instant.js';
 import { finish } from '../../../src/flow/turns.js';
@@ -7,13 +8,16 @@ import { readCloudEvent } from '../../../src/ingestion/receive/cloud-event.js';
 import { decide } from '../../../src/ingestion/receive/decide-events.js';
 import { RecordEvents } from '../../../src/ingestion/receive/record-events.js';
 
-const decided = (events: readonly object[]) =>
+const decided = (events: readonly object[], hasKeyOf?: (organization: string) => boolean) =>
   finish(
     decide(
       new RecordEvents(
         events.map((event) => readCloudEvent(event, LATEST, false)),
         LATEST,
         undefined,
+        0,
+        {},
+        hasKeyOf,
       ),
       { guardOf: () => undefined },
       new ErasedOrganizations(),
@@ -61,6 +65,36 @@ describe('Warnings', () => {
       for (const content of [evm, bitcoin, `(${evm})`, `eip155:1:${evm}`])
         expect([content, warned(event, { asset: { type: 'ADDRESS', content } })]).toEqual([content, []]);
     }
+  });
+
+  it('are returned for an asset type that is not documented, and for no documented one', () => {
+    for (const event of withField('asset')) {
+      for (const type of ['DOMAIN', 'HOST', 'IP', 'WALLET'])
+        expect([event.type, warned(event, { asset: { type, content: 'evil.example' } })]).toEqual([
+          event.type,
+          [
+            expect.stringMatching(
+              /^data\.asset\.type is none of URL, PAGE, ADDRESS, .*, CHROME_WEB_STORE; a threat of this type counts in otherThreats, and asset checks may not find the asset$/,
+            ),
+          ],
+        ]);
+      for (const type of ASSET_TYPES) {
+        const warnings = warned(event, { asset: { type, content: 'evil.example' } });
+        expect([type, warnings.filter((text) => text.startsWith('data.asset.type'))]).toEqual([type, []]);
+      }
+    }
+  });
+
+  it('are returned once per request for an organization without a key', () => {
+    const filed = EXAMPLES.find(({ type }) => type === 'ReportFiled')!;
+    const of = (organization: string, id: string) => ({ ...filed, id, data: { ...filed.data, organization } });
+    const events = [of('acme', 'a'), of('acmee', 'b'), of('acmee', 'c'), of('nobody', 'd')];
+    const message = (slug: string): string =>
+      `data.organization: no API key belongs to ${slug}, so nobody can query its events; check the slug`;
+    expect(decided(events, (slug) => slug === 'acme').warnings).toEqual([
+      { index: 1, id: 'b', issues: [{ message: message('acmee') }] },
+      { index: 3, id: 'd', issues: [{ message: message('nobody') }] },
+    ]);
   });
 
   it('are returned for a status that is none of the documented ones, and say what the event counts as', () => {

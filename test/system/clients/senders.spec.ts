@@ -150,9 +150,10 @@ describe.each(SENDERS)('The sender $name', ({ isThere, command }) => {
   let err = '';
   const retries = (): number => err.split('trying again').length - 1;
 
-  beforeEach(() => {
+  beforeEach(async () => {
     file = join(folder, 'events.jsonl');
     organization = `sender-${(organizations += 1)}`;
+    await app.issueKey({ organization });
   });
   afterEach(async () => {
     child?.kill('SIGKILL');
