@@ -1,4 +1,4 @@
-import { ApiHideProperty, ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
 import { applyDecorators } from '@nestjs/common';
 import { IsIn, ValidateBy, ValidateIf } from 'class-validator';
 import { KIND_NAMES, type ListedKind } from '../events/listed-items.js';
@@ -181,10 +181,6 @@ const descriptionIssue = (value: unknown): string | undefined => {
 const startIssue = (value: unknown): string | undefined =>
   typeof value === 'string' ? undefined : 'from must be "beginning" or an ISO 8601 time';
 
-/** Rejects a name that looks like a setting. If the name were ignored, the webhook would deliver everything. */
-const IsNoField = (meant: string): PropertyDecorator =>
-  Checked((value) => (value === undefined ? undefined : `$property is not a setting of a webhook: use ${meant}`));
-
 /** The settings of a webhook. The controller validates `url`, because it knows which addresses may be reached. */
 class WebhookSettingsDto {
   /**
@@ -228,18 +224,6 @@ class WebhookSettingsDto {
   @Checked(descriptionIssue)
   @ApiPropertyOptional({ type: 'string', minLength: 1, maxLength: MAX_DESCRIPTION, nullable: true })
   description?: string | null;
-
-  @ApiHideProperty()
-  @IsNoField('types')
-  type?: never;
-
-  @ApiHideProperty()
-  @IsNoField('assetTypes')
-  assetType?: never;
-
-  @ApiHideProperty()
-  @IsNoField('statuses, or state in a change')
-  status?: never;
 }
 
 const URL_RULE =
