@@ -12,15 +12,12 @@ const TOLERANCE_MS = limit('time of a stored event ahead of the database', 1_000
 
 export const READ_BOUNDS = statement(
   'bounded-times-read',
-  { first: 'bigint', last: 'bigint' },
-  { now: 'bigint', positions: 'bigint[]', seenAt: 'bigint[]' },
+  { positions: 'bigint[]' },
+  { now: 'bigint', bounded: 'bigint[]', seenAt: 'bigint[]' },
   `
-    select ${CLOCK} as now, coalesce(array_agg(position), '{}') as positions, coalesce(array_agg(seen_at), '{}') as "seenAt"
-    from service.bounded_times where position between :first and :last`,
+    select ${CLOCK} as now, coalesce(array_agg(position), '{}') as bounded, coalesce(array_agg(seen_at), '{}') as "seenAt"
+    from service.bounded_times where position = any(:positions)`,
 );
-
-/** The largest bigint of PostgreSQL. */
-const MAX_POSITION = 2n ** 63n - 1n;
 
 /** The first projector that sees an event decides, so that all read models and all rebuilds have one time. */
 export const ADD_BOUNDS = statement(
@@ -52,19 +49,18 @@ const warnAhead = throttle(
 );
 
 /**
- * Bounds the times of events. A log whose clock is ahead stores times in the future: the instants until then would miss
- * the events that are stored in that time for ever, because a read model believes that it has what was stored before an
- * instant. So no event was stored later than it was seen, by the database's clock. Such events are remembered by their
- * position.
+ * Bounds the times of events: none was stored after a projector first saw it, by the database's clock. A log whose clock
+ * is ahead stores times in the future. With such a time, the read models would seem to have everything up to that time
+ * already, and what is stored until then would be missing from answers about the past for ever. The bounds are remembered
+ * by position.
  * @param events a batch in the log's order
  */
 export const boundTimes = async (pool: Pool, events: readonly RecordedEvent[]): Promise<BoundedTimes> => {
   const originals: readonly Recorded[] = events.map((event) => event.copyOf ?? event);
-  const first = originals.reduce((least, { position }) => (position < least ? position : least), MAX_POSITION);
-  const range = { first, last: events.at(-1)?.position ?? first };
+  const positions = originals.map(({ position }) => position);
   const read = async (): Promise<{ now: number; times: Map<bigint, number> }> => {
-    const [{ now, positions, seenAt }] = (await READ_BOUNDS.run(pool, range)) as [RowOf<typeof READ_BOUNDS>];
-    return { now, times: new Map(positions.map((position, n) => [BigInt(position), seenAt[n]!])) };
+    const [{ now, bounded, seenAt }] = (await READ_BOUNDS.run(pool, { positions })) as [RowOf<typeof READ_BOUNDS>];
+    return { now, times: new Map(bounded.map((position, n) => [BigInt(position), seenAt[n]!])) };
   };
   let { now, times } = await read();
   const ahead = originals.filter(({ position, recordedAt }) => recordedAt > now + TOLERANCE_MS && !times.has(position));

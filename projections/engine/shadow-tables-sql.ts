@@ -96,8 +96,9 @@ export const CREATE_MISSING_INDEXES = statement(
   { schema: 'text', table: 'text' },
   { name: 'text', command: 'text' },
   `
-    select i.relname::text as name, format('set local default_tablespace = %L; create index %I on %I.%I %s', coalesce(spcname, ''), i.relname,
-      :schema, :table, regexp_replace(pg_get_indexdef(i.oid), '^.*? ON \\S+ ', '')) as command
+    select i.relname::text as name,
+      format('set local default_tablespace = %L; create index %I on %I.%I %s', coalesce(spcname, ''), i.relname,
+        :schema, :table, regexp_replace(pg_get_indexdef(i.oid), '^.*? ON \\S+ ', '')) as command
     from pg_index x
     join pg_class i on i.oid = x.indexrelid
     left join pg_tablespace t on t.oid = i.reltablespace

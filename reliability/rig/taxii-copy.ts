@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type HttpResponse, sendRequest } from './http-request.js';
+import { repeat } from './repeat.js';
 import type { RunContext } from './run-context.js';
 
 const EVERY_MS = 100;
@@ -18,41 +19,29 @@ export class TaxiiCopy {
   private readonly known = new Set<string>();
   private addedAfter: string | undefined;
   private next: string | undefined;
-  private readonly stopping = new AbortController();
-  private readonly following: Promise<void>;
+  /** Ends the updates. */
+  readonly stop: () => Promise<void>;
 
-  private constructor(
+  constructor(
+    context: RunContext,
     private readonly url: string,
     private readonly key: string,
   ) {
-    this.following = this.follow();
-  }
-
-  static start(context: RunContext, url: string, key: string): TaxiiCopy {
-    const copy = new TaxiiCopy(url, key);
-    context.onEnd(() => copy.stop());
-    return copy;
+    this.stop = repeat(context, () => this.update());
   }
 
   has(threat: string): boolean {
     return this.known.has(threat);
   }
 
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.following;
-  }
-
-  private async follow(): Promise<void> {
-    while (!this.stopping.signal.aborted) {
-      const from = this.addedAfter === undefined ? '' : `added_after=${this.addedAfter}&`;
-      const query = this.next === undefined ? `${from}limit=7` : `next=${encodeURIComponent(this.next)}`;
-      const url = `${this.url}/taxii2/api/collections/threats/objects/?${query}`;
-      const response = await sendRequest(url, { key: this.key }).catch(() => undefined);
-      if (response?.status === 200) this.take(response);
-      else if (response?.status === 410) this.next = undefined;
-      if (this.next === undefined) await sleep(EVERY_MS);
-    }
+  private async update(): Promise<void> {
+    const from = this.addedAfter === undefined ? '' : `added_after=${this.addedAfter}&`;
+    const query = this.next === undefined ? `${from}limit=7` : `next=${encodeURIComponent(this.next)}`;
+    const url = `${this.url}/taxii2/api/collections/threats/objects/?${query}`;
+    const response = await sendRequest(url, { key: this.key }).catch(() => undefined);
+    if (response?.status === 200) this.take(response);
+    else if (response?.status === 410) this.next = undefined;
+    if (this.next === undefined) await sleep(EVERY_MS);
   }
 
   private take({ body, headers }: HttpResponse): void {

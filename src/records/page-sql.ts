@@ -35,6 +35,8 @@ interface Shape {
   readonly branches: number;
 }
 
+type Filters = Pick<Selection, 'brand' | 'statuses' | 'types' | 'asset'>;
+
 const shapeOf = (purpose: Shape['purpose'], selection: Filters, branches: number): Shape => ({
   purpose,
   brand: selection.brand !== undefined,
@@ -43,8 +45,6 @@ const shapeOf = (purpose: Shape['purpose'], selection: Filters, branches: number
   asset: selection.asset !== undefined,
   branches: selection.asset === undefined ? branches : 1,
 });
-
-type Filters = Pick<Selection, 'brand' | 'statuses' | 'types' | 'asset'>;
 
 const nameOf = ({ purpose, brand, statuses, types, asset, branches }: Shape): string =>
   `records-${purpose}-${brand ? 'brand' : 'all'}-${asset ? 'a' : ''}${statuses ? 's' : ''}${types ? 't' : ''}${branches}`;
@@ -148,6 +148,7 @@ const rowFiltersOf = ({ asset, types, statuses }: Shape): string[] =>
 const MAX_PAGE_BYTES = limit('page of a list', 1024 * 1024, 'bytes', 'request', 'the page is shorter');
 /** Maximum number of keys that a page examines if a filter excludes some of them. */
 const MAX_EXAMINED = limit('page of a list', 20_000, 'keys examined', 'request', 'the page is shorter');
+
 interface Moment {
   /** The combinations of status and type of the selection, up to one more than a statement may have. */
   readonly combinations: number;
@@ -236,7 +237,7 @@ export interface Counted {
   readonly combinations: number;
 }
 
-/** The statements that have been used. There are at most some hundred shapes. */
+/** The statements that have been used. There are fewer than a hundred shapes. */
 const statements = new Map<string, Statement>();
 
 const statementOf = (shape: Shape): Statement => {
@@ -276,8 +277,8 @@ export const withBranches = async <Row extends { readonly combinations: number }
   selection: Selection,
   run: (branches: number) => Promise<Row[]>,
 ): Promise<Row[]> => {
-  const { organization, kind, brand, statuses, types } = selection;
-  const key = JSON.stringify([organization, kind, brand, statuses, types]);
+  const { organization, kind, brand, statuses, types, asset } = selection;
+  const key = JSON.stringify([organization, kind, brand, statuses, types, asset !== undefined]);
   const requested = (statuses?.length ?? 0) * (types?.length ?? 0);
   for (let expected = lastCombinations.get(key) ?? requested; ;) {
     const branches = BRANCHES.find((each) => each >= expected);

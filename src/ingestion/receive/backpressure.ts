@@ -51,7 +51,10 @@ export interface HoldBudget {
   counting: number;
   /** The time for all reasons together, because a held body takes memory. */
   total: number;
-  /** Such a request is held rather than rejected, because its retry would report duplicates. */
+  /**
+   * Such a request is held rather than rejected for the reason `counting` or for want of room, because its retry would
+   * report duplicates.
+   */
   isStoredInPart?: boolean;
 }
 /** A request that is stored in part goes on after this time at the latest. */
@@ -100,7 +103,7 @@ export class IngestBackpressure {
   private readonly admitted = new FactCounts();
   /** The facts that are stored and wait only for the projector. */
   private readonly uncounted = new FactCounts();
-  /** In order of arrival. */
+  /** Requests that are stored in part, then the others, each in order of arrival. */
   private held: HeldRequest[] = [];
   private isPolling = false;
   private checkedAt = Number.NEGATIVE_INFINITY;
@@ -131,13 +134,13 @@ export class IngestBackpressure {
    */
   admit(facts: Facts, budget = newHoldBudget(), rest = sumOf(facts)): Promise<void> {
     // Requests that are stored in part go first, so that few of them are, and these are soon stored whole.
-    const before = this.held.filter((one) => one.budget.isStoredInPart || !budget.isStoredInPart);
+    const { isStoredInPart = false } = budget;
+    const ahead = isStoredInPart ? this.held.filter((one) => one.budget.isStoredInPart) : this.held;
     // A request of an organization with a large backlog does not overtake the requests that are held.
-    const mayOvertake = before.length === 0 || !this.admitted.areMostlyFromHeavy(facts, this.backlog.max);
+    const mayOvertake = ahead.length === 0 || !this.admitted.areMostlyFromHeavy(facts, this.backlog.max);
     if (mayOvertake && this.take(facts) === undefined) return Promise.resolve();
     const organization = organizationOf(facts);
-    if (budget.isStoredInPart !== true && !this.hasRoomFor(organization, rest))
-      return Promise.reject(fullFor('counting'));
+    if (!isStoredInPart && !this.hasRoomFor(organization, rest)) return Promise.reject(fullFor('counting'));
     return new Promise((resolve, reject) => {
       const since = this.clock.now();
       const request = {
@@ -151,7 +154,7 @@ export class IngestBackpressure {
         resolve,
         reject,
       };
-      this.held.splice(before.length, 0, request);
+      this.held.splice(ahead.length, 0, request);
       if (!this.isPolling) void this.poll();
     });
   }
@@ -205,7 +208,7 @@ export class IngestBackpressure {
     return undefined;
   }
 
-  /** Checks the held requests, in order of arrival, until none is left. */
+  /** Checks the held requests in turn until none is left. */
   private async poll(): Promise<void> {
     this.isPolling = true;
     for (;;) {
@@ -223,10 +226,11 @@ export class IngestBackpressure {
       const { facts, budget, reason: before, since, chargedUntil } = request;
       if (before !== undefined) budget.total -= now - chargedUntil;
       if (before === 'counting') budget.counting -= now - chargedUntil;
-      const goesOn = budget.isStoredInPart === true && now - since >= HELD_IN_PART_MS;
-      const reason = this.take(facts, goesOn);
+      const { isStoredInPart = false } = budget;
+      const reason = this.take(facts, isStoredInPart && now - since >= HELD_IN_PART_MS);
       if (reason === undefined) request.resolve();
-      else if (budget.total <= 0 || (reason === 'counting' && budget.counting <= 0)) request.reject(fullFor(reason));
+      else if (budget.total <= 0 || (reason === 'counting' && budget.counting <= 0 && !isStoredInPart))
+        request.reject(fullFor(reason));
       else {
         [request.reason, request.chargedUntil] = [reason, now];
         return true;

@@ -254,7 +254,6 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         this.backpressure.stored(facts, lastOf(outcomes)!);
         rest -= sumOf(facts);
         budget.isStoredInPart = true;
-        budget.counting = budget.total;
       } catch (error) {
         this.backpressure.release(facts);
         // The erasure began after the events were checked. A retry of the request rejects them one by one, or its key.
