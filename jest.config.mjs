@@ -62,7 +62,7 @@ const FULL_SIZE = [
   'projections/engine/parked',
   'projections/metrics/counts',
   'projections/metrics/history',
-  'projections/records',
+  'projections/register',
   'records/list-records',
   'system/clients/senders',
   'webhooks/delivery/rotation',

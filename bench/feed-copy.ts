@@ -9,7 +9,7 @@ import type { Slice } from './paired.js';
 /** Reads the rows of the feed in its order directly from the database. */
 const RAW = {
   name: 'bench-feed',
-  text: `select position, id, stored_at, item from read.listed_records
+  text: `select position, id, stored_at, version, status, type, content from read.register
     where organization = $1 and kind = ${LISTED_KIND.threat} and position > $2 order by position limit ${PAGE}`,
 };
 

@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import { createPostgresLog } from '../src/event-log/postgres/log.js';
 import { LISTED_KIND } from '../src/events/listed-items.js';
-import { FIRST_VERSION_WITH_OBJECTS } from '../src/read-models/checkpoints.js';
 import { createPool } from '../src/postgres/pool.js';
 import type { Database } from './database.js';
 import { DAY_COUNT, FIRST_DAY, LARGEST_ORGANIZATION } from './facts.js';
@@ -43,24 +42,21 @@ const fill = async (pool: Pool, records: number, logId: string): Promise<void> =
     await connection.query(`set synchronous_commit = off; set maintenance_work_mem = '512MB'`);
     const { rows: indexes } = await connection.query<{ name: string; definition: string }>(
       `select indexname as name, indexdef as definition from pg_indexes
-       where schemaname = 'read' and tablename = 'listed_records' and indexname not like '%_pkey'`,
+       where schemaname = 'read' and tablename = 'register' and indexname not like '%_pkey'`,
     );
     for (const { name } of indexes) await connection.query(`drop index read.${name}`);
     const eventId = `md5('event ' || n)::uuid`;
     await connection.query(
-      `insert into read.listed_records
-         (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, first_recorded_at,
-         added_at, object_id, item)
-       select $1, ${LISTED_KIND.threat}, 'threat-' || n, at, ${eventId}, n, at, at, status, type, md5((n % 100000)::text)::uuid, at,
-         at, case status when 'BLOCKED' then md5('object ' || n)::uuid end,
-         '{"id":"threat-' || n || '","asset":{"type":"' || type || '","content":"' || content || '"}' ||
-         ',"status":"' || status || '","createdAt":"' || instant || '","updatedAt":"' || instant || '"}'
+      `insert into read.register
+         (record, organization, kind, id, version, event_id, position, stored_at, added_at, first_added_at, has_counted,
+         created_at, status, type, asset, content)
+       select md5('record ' || n)::uuid, $1, ${LISTED_KIND.threat}, 'threat-' || n, 2 * at, ${eventId}, n, at, at, at,
+         status = 'BLOCKED', at, status, type, md5((n % 100000)::text)::uuid, content
        from (
          select n, at, (array['BLOCKED', 'APPROVED', 'PENDING', 'WATCHLISTED'])[1 + n % 4] as status,
            (array['URL', 'PAGE', 'TWITTER'])[1 + n % 3] as type,
           (array['site-' || n || '.example', 'https://site-' || n || '.example/login', 'https://x.com/site_' || n])[1 + n % 3]
-            as content,
-           to_char(to_timestamp(at / 1000.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as instant
+            as content
          from (select n, $2::bigint + n * $3::bigint / $4::bigint as at from generate_series(1, $4::bigint) n) numbered
        ) drawn`,
       [LARGEST_ORGANIZATION, FIRST, DAY_COUNT * MS_PER_DAY, records],
@@ -73,11 +69,11 @@ const fill = async (pool: Pool, records: number, logId: string): Promise<void> =
       [records],
     );
     await connection.query(
-      `insert into read.checkpoints (projection, log_id, position, as_of, version) values ('records', $1, $2, $3, $4)`,
-      [logId, records, Date.now() + MS_PER_DAY, FIRST_VERSION_WITH_OBJECTS],
+      `insert into read.checkpoints (projection, log_id, position, as_of) values ('register', $1, $2, $3)`,
+      [logId, records, Date.now() + MS_PER_DAY],
     );
     await connection.query('reset synchronous_commit; reset maintenance_work_mem');
-    await connection.query('vacuum analyze read.listed_records');
+    await connection.query('vacuum analyze read.register');
   } finally {
     connection.release();
   }

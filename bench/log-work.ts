@@ -15,7 +15,7 @@ const laneOf = (name: string): Lane => LANES.find((lane) => lane.name === name)!
 /** The lane of the metrics. */
 const COUNTS = laneOf('counts');
 /** The lane of the lists and the feed. */
-export const RECORDS = laneOf('records');
+export const RECORDS = laneOf('register');
 
 /** Events that are appended before they are projected. */
 const STEP = 100_000;

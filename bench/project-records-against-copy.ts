@@ -1,6 +1,7 @@
 import { verify } from '../projections/engine/verify.js';
-import { records } from '../projections/records/projection.js';
-import { type OwnedEvent, rowOf } from '../projections/records/row.js';
+import { register } from '../projections/register/projection.js';
+import { type OwnedEvent, rowOf } from '../projections/register/row.js';
+import { recordId } from '../src/events/record-id.js';
 import { parseEvent } from '../src/events/event.js';
 import type { Sent } from '../test/support/upstream.js';
 import { copying } from './copy.js';
@@ -11,16 +12,27 @@ import { catchUp, filledLog, truncateReadModels, project, RECORDS } from './log-
 
 const EVENT_ID = '00000000-0000-4000-8000-000000000000';
 
-const TABLE = `bench.records (organization, kind, id, version, event_id, position, stored_at, created_at, status, type,
-  asset, item, first_recorded_at, added_at, object_id)`;
+const TABLE = `bench.records (record, organization, kind, id, version, event_id, position, stored_at, added_at,
+  first_added_at, has_counted, created_at, status, type, asset, content, brands)`;
 
 /** Returns the row of an event as a line for `COPY` into `TABLE`. Each row gets a distinct key. */
 const lineOf = ({ id, type, data }: Sent, index: number): string => {
   const event = parseEvent(type, data).event as OwnedEvent;
   const row = rowOf({ event, id: EVENT_ID, position: BigInt(index), recordedAt: index } as Parameters<typeof rowOf>[0]);
-  const { organization, kind, version, position, recordedAt, view, assetHash, objectId } = row;
-  const cells = [organization, kind, id, version, EVENT_ID, position, recordedAt, view?.createdAt];
-  cells.push(view?.status, view?.asset?.type, assetHash, view?.item, recordedAt, recordedAt, objectId);
+  const { organization, kind, version, position, recordedAt, view, assetHash, hasCounted } = row;
+  const cells: (string | number | bigint | undefined)[] = [
+    recordId({ ...row, id }),
+    organization,
+    kind,
+    id,
+    version,
+    EVENT_ID,
+    position,
+    recordedAt,
+    recordedAt,
+  ];
+  cells.push(recordedAt, String(hasCounted), view?.createdAt, view?.status, view?.asset?.type, assetHash);
+  cells.push(view?.asset?.content, view && `{${view.brands.join()}}`);
   return `${cells.map((cell) => cell ?? '\\N').join('\t')}\n`;
 };
 
@@ -32,11 +44,11 @@ export const projectRecordsAgainstCopy: Goal = {
     const { pool: projectedPool } = await bench.database();
     const few = BigInt(Math.min(filled.events, 20_000));
     await project(filled, projectedPool, (at) => at >= few, RECORDS);
-    requireEqual('recount', [], await verify({ pool: projectedPool, log: filled.log }, [records]));
+    requireEqual('recount', [], await verify({ pool: projectedPool, log: filled.log }, [register]));
     await truncateReadModels(projectedPool);
 
     const { pool } = await bench.database();
-    await pool.query('create schema bench; create table bench.records (like read.listed_records including all)');
+    await pool.query('create schema bench; create table bench.records (like read.register including all)');
     const lines = upstreamEvents(filled.events).map(lineOf);
     const paired = await measure(
       bench,

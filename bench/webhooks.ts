@@ -87,7 +87,7 @@ const fill = async ({ bench, database }: Setup, organizations: readonly string[]
       await log.appendAll(events.map(stored));
     }
   const head = await log.head();
-  const text = `select from read.checkpoints where projection = 'records' and position >= $1`;
+  const text = `select from read.checkpoints where projection = 'register' and position >= $1`;
   while ((await database.pool.query(text, [head])).rowCount === 0) await sleep(50);
 };
 

@@ -2,7 +2,7 @@ import { assetGroups } from './asset-groups.js';
 import { assetStatuses } from './asset-statuses.js';
 import { brandsAndFlags } from './brands-and-flags.js';
 import { metrics } from './metrics/projection.js';
-import { records } from './records/projection.js';
+import { register } from './register/projection.js';
 import { takedowns } from './takedowns.js';
 import { webhooks } from './webhooks.js';
 import type { Projection } from './engine/projection.js';
@@ -19,7 +19,7 @@ export interface Lane {
  */
 export const LANES: readonly Lane[] = [
   { name: 'counts', projections: [metrics, brandsAndFlags, assetStatuses, assetGroups, takedowns, webhooks] },
-  { name: 'records', projections: [records] },
+  { name: 'register', projections: [register] },
 ];
 
 export const PROJECTIONS: readonly Projection[] = LANES.flatMap(({ projections }) => projections);

@@ -104,23 +104,6 @@ create table read.asset_statuses (
 ) with (autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX asset_statuses_changes ON read.asset_statuses USING btree ("position", asset_hash);
 
--- The listed records of each brand, without deleted records, with the columns for filters.
-create table read.brand_records (
-  organization text collate "C" not null,
-  kind smallint not null,
-  id text collate "C" not null,
-  brand text collate "C" not null,
-  -- The instant at which the metrics of the brand count the record (ms): the last change of a takedown, otherwise the
-  -- creation.
-  at bigint not null,
-  status text collate "C",
-  type text collate "C",
-  asset uuid,
-  PRIMARY KEY (organization, kind, id, brand)
-) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
-CREATE INDEX brand_records_by_asset ON read.brand_records USING btree (organization, kind, brand, asset, ((- at)), id) WHERE (asset IS NOT NULL);
-CREATE INDEX brand_records_list ON read.brand_records USING btree (organization, kind, brand, COALESCE(status, ''::text), COALESCE(type, ''::text), ((- at)), id);
-
 -- Brands, including removed brands.
 create table read.brands (
   organization text collate "C" not null,
@@ -195,7 +178,7 @@ create table read.days (
   CHECK ((n >= 0))
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 
--- One row per dispute, written by the projection `records`. If a resolution or a redaction is stored before the
+-- One row per dispute, written by the projection `register`. If a resolution or a redaction is stored before the
 -- dispute, the columns of the dispute are null until the dispute arrives.
 create table read.disputes (
   organization text collate "C" not null,
@@ -224,6 +207,18 @@ CREATE INDEX disputes_by_request ON read.disputes USING btree (organization, req
 CREATE INDEX disputes_by_revision ON read.disputes USING btree (organization, revision);
 CREATE INDEX disputes_by_time ON read.disputes USING btree (organization, created_at) INCLUDE (resolved_at, outcome) WHERE (created_at IS NOT NULL);
 CREATE INDEX disputes_open ON read.disputes USING btree (organization, asset) WHERE ((created_at IS NOT NULL) AND (resolved_at IS NULL));
+
+-- One last-writer-wins row per entry of the status history, including deleted entries.
+create table read.entries (
+  change_id text collate "C" not null,
+  version bigint not null,
+  event_id uuid not null,
+  -- All organizations that have or had a verdict from this entry.
+  organizations text[] collate "C" not null,
+  -- What the verdicts of the entry are computed from (`EntryHistory` in `verdicts.ts`).
+  history jsonb not null,
+  PRIMARY KEY (change_id)
+) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 
 -- One row per counted fact. `brand` is '' for the organization as a whole.
 create table read.facts (
@@ -298,49 +293,6 @@ create table read.grouped_assets (
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX grouped_assets_members ON read.grouped_assets USING btree (organization, group_id, asset) WHERE (group_id IS NOT NULL);
 
--- One row for each record and each organization that the record concerns, including deleted records. Reports, threats
--- and takedowns are last-writer-wins rows; verdicts are derived from `reviewed_entries`.
-create table read.listed_records (
-  organization text collate "C" not null,
-  -- As in `listed-items.ts`.
-  kind smallint not null,
-  id text collate "C" not null,
-  version bigint not null,
-  -- The event of the state. Together with the version, it decides which of two states is newer.
-  event_id uuid not null,
-  -- Position in the log of the event that last changed the row. The feed is in this order.
-  position bigint not null,
-  -- When the log stored that event. ms
-  stored_at bigint not null,
-  -- ms. This and the following columns are null if the record was deleted or no longer concerns the organization.
-  created_at bigint,
-  -- Null for reports, which have neither a status nor an asset.
-  status text collate "C",
-  type text collate "C",
-  -- The hash of the asset's normalised key.
-  asset uuid,
-  -- The item of lists and the feed as JSON, as declared in `listed-items.ts`.
-  item text collate "C",
-  -- The event at the position, if it is not the event of the state: after a redaction, `ContentRedacted`. Both columns
-  -- are null otherwise. `moved_by` counts only while `moved_to` is the position, because a projector of version 2.1
-  -- does not change these columns.
-  moved_to bigint,
-  moved_by uuid,
-  -- When the log stored the first event of the record, as `added_at`. Null for disputes, and until a rebuild by version
-  -- 2.2.
-  first_recorded_at bigint,
-  -- `stored_at`, but ascending with `position` even if a clock was set back (`recording-clock.ts`). Null as above.
-  added_at bigint,
-  -- The UUID of the record's object in TAXII. Null: no state of the record has counted as a blocked threat.
-  object_id uuid,
-  PRIMARY KEY (organization, kind, id)
-) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
-CREATE INDEX listed_records_by_asset ON read.listed_records USING btree (organization, kind, asset, ((- created_at)), id) WHERE (asset IS NOT NULL);
-CREATE INDEX listed_records_by_object_id ON read.listed_records USING btree (object_id) WHERE (object_id IS NOT NULL);
-CREATE INDEX listed_records_feed ON read.listed_records USING btree (organization, kind, "position");
-CREATE INDEX listed_records_list ON read.listed_records USING btree (organization, kind, COALESCE(status, ''::text), COALESCE(type, ''::text), ((- created_at)), id) WHERE (created_at IS NOT NULL);
-CREATE INDEX listed_records_objects ON read.listed_records USING btree (organization, kind, added_at, "position") WHERE (object_id IS NOT NULL);
-
 -- The first event of each millisecond that is later than the time of every event before it.
 create table read.log_clock (
   position bigint not null,
@@ -398,18 +350,6 @@ create table read.projector_leases (
   PRIMARY KEY (lane)
 ) with (fillfactor=10);
 
--- The last millisecond in which the log stored an event. At most one row.
-create table read.recording_clock (
-  singleton boolean not null,
-  -- The position of its first event.
-  position bigint not null,
-  -- ms, by the clock of the log
-  recorded_at bigint not null,
-  added_at bigint not null,
-  PRIMARY KEY (singleton),
-  CHECK (singleton)
-);
-
 -- One last-writer-wins row per record, including deleted records.
 create table read.records (
   organization text collate "C" not null,
@@ -426,18 +366,78 @@ create table read.records (
   PRIMARY KEY (organization, kind, id)
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 
--- One last-writer-wins row per entry of the status history, including deleted entries.
-create table read.reviewed_entries (
-  change_id text collate "C" not null,
+-- One row for each record and each organization that the record concerns, including deleted records. Reports, threats
+-- and takedowns are last-writer-wins rows; verdicts are derived from `entries`, and disputes from `disputes`.
+create table read.register (
+  -- A UUIDv5 of organization, kind and id, which is also that of the record's object in TAXII.
+  record uuid not null,
+  organization text collate "C" not null,
+  -- As in `listed-items.ts`.
+  kind smallint not null,
+  id text collate "C" not null,
   version bigint not null,
+  -- The event of the state. Together with the version, it decides which of two states is newer.
   event_id uuid not null,
-  -- All organizations that have or had a verdict from this entry.
-  organizations text[] collate "C" not null,
-  -- What the verdicts of the entry are computed from (`EntryHistory` in `verdicts.ts`). Null until a rebuild by version
-  -- 2.2.
-  history jsonb,
-  PRIMARY KEY (change_id)
+  -- Position in the log of the event that last changed the row. The feed is in this order.
+  position bigint not null,
+  -- The event at the position, if it is not the event of the state: after a redaction, `ContentRedacted`.
+  moved_by uuid,
+  -- When the log stored the event at the position. ms
+  stored_at bigint not null,
+  -- `stored_at`, but ascending with `position` even if a clock was set back (`register-clock.ts`).
+  added_at bigint not null,
+  -- When the log stored the first event of the record, as `added_at`. Null for disputes.
+  first_added_at bigint,
+  -- Whether any state of the record has counted as a blocked threat. Only then, TAXII has an object of it.
+  has_counted boolean not null,
+  -- ms. This and the following columns are null if the record was deleted or no longer concerns the organization.
+  created_at bigint,
+  -- Null for reports, which have neither a status nor an asset.
+  status text collate "C",
+  type text collate "C",
+  -- The hash of the asset's normalised key. Null also after a redaction.
+  asset uuid,
+  content text collate "C",
+  -- In the order of the item. Null for threats and disputes.
+  brands text[] collate "C",
+  -- The item of a dispute as JSON. The items of other records are computed from the columns (`item.ts`).
+  item text collate "C",
+  PRIMARY KEY (record)
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX register_by_asset ON read.register USING btree (organization, kind, asset, ((- created_at)), id) WHERE (asset IS NOT NULL);
+CREATE INDEX register_feed ON read.register USING btree (organization, kind, "position");
+CREATE INDEX register_list ON read.register USING btree (organization, kind, COALESCE(status, ''::text), COALESCE(type, ''::text), ((- created_at)), id) WHERE (created_at IS NOT NULL);
+CREATE INDEX register_objects ON read.register USING btree (organization, kind, added_at, "position") WHERE has_counted;
+
+-- The brands of the records in the register, with the columns for filters. Deleted records have none.
+create table read.register_brands (
+  record uuid not null,
+  organization text collate "C" not null,
+  kind smallint not null,
+  id text collate "C" not null,
+  brand text collate "C" not null,
+  -- The instant at which the metrics of the brand count the record (ms): the last change of a takedown, otherwise the
+  -- creation.
+  at bigint not null,
+  status text collate "C",
+  type text collate "C",
+  asset uuid,
+  PRIMARY KEY (record, brand)
+) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
+CREATE INDEX register_brands_by_asset ON read.register_brands USING btree (organization, kind, brand, asset, ((- at)), id) WHERE (asset IS NOT NULL);
+CREATE INDEX register_brands_list ON read.register_brands USING btree (organization, kind, brand, COALESCE(status, ''::text), COALESCE(type, ''::text), ((- at)), id);
+
+-- The last millisecond in which the log stored an event. At most one row.
+create table read.register_clock (
+  singleton boolean not null,
+  -- The position of its first event.
+  position bigint not null,
+  -- ms, by the clock of the log
+  recorded_at bigint not null,
+  added_at bigint not null,
+  PRIMARY KEY (singleton),
+  CHECK (singleton)
+);
 
 -- One last-writer-wins row per takedown, including deleted takedowns.
 create table read.takedowns (

@@ -64,6 +64,10 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   return { kind: 'read', projected: { event, id, position, stream, revision, isCopy, metadata, recordedAt } };
 };
 
+/** What version 2.2 called the projection `register`: decisions about its parked events are in the log. */
+const FORMER_NAMES: ReadonlySet<string> = new Set(['records']);
+const nameNow = (projection: string): string => (FORMER_NAMES.has(projection) ? 'register' : projection);
+
 /** What is decided about the parked events of a projection. */
 interface Decided {
   /** These are never applied. */
@@ -123,7 +127,7 @@ export const readDecisions = async (pool: Pool, log: EventLog): Promise<Decision
     if (type !== 'ParkedEventDropped' && type !== 'ParkedEventRetried') return;
     const { event } = parseEvent(type, data);
     if (event === undefined) return;
-    const { dropped, notBefore, lastRetry } = decisions.of(event.data.projection);
+    const { dropped, notBefore, lastRetry } = decisions.of(nameNow(event.data.projection));
     const { eventId } = event.data;
     const { position } = stored.copyOf ?? stored;
     if (event.type === 'ParkedEventDropped') return void dropped.add(eventId);

@@ -60,7 +60,7 @@ const stateOf = async (pool: Pool): Promise<{ readonly others: string; readonly 
     select md5(string_agg(line, E'\\n' order by line)) as others from (
       select concat_ws(' ', position, event_id, stream, revision, type, data) from log.events
         where type not like 'OrganizationEras%' and type <> 'ApiKeyIssued'
-      union all select concat_ws(' ', organization, kind, id, item) from read.listed_records
+      union all select r::text from read.register r
       union all select f::text from read.facts f
     ) every (line)`);
   return { others: rows[0]!.others, left };

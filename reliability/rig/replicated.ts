@@ -20,7 +20,7 @@ const CONNECTIONS = 12;
 /** The role of the processes that read from the replica. The servers count statements by role. */
 const READER = 'reader';
 const READS = `select coalesce(sum(calls), 0)::int as n from pg_stat_statements s join pg_roles r on r.oid = s.userid
-  where r.rolname = '${READER}' and s.query ~ 'read"?."?(facts|days|type_days|listed_records)'`;
+  where r.rolname = '${READER}' and s.query ~ 'read"?."?(facts|days|type_days|register)'`;
 const CONFLICTS = `select coalesce(sum(confl_lock + confl_snapshot + confl_bufferpin + confl_deadlock), 0)::int as n
   from pg_stat_database_conflicts`;
 const CANCEL = ['pg_cancel_backend', 'pg_terminate_backend'].map(

@@ -8,6 +8,6 @@ export const EXTENDED = '9998-extended';
 export const extension: NumberedMigration = {
   up: async (db: Kysely<unknown>): Promise<void> => {
     await sql`create table read.of_a_later_version (n int)`.execute(db);
-    await sql`alter table read.listed_records add column of_a_later_version int`.execute(db);
+    await sql`alter table read.register add column of_a_later_version int`.execute(db);
   },
 };

@@ -100,7 +100,7 @@ export const CONTACTS_WITHOUT_DISPUTE = expiringRows({
   ...CONTACTS,
   name: 'contacts without a dispute',
   where: `d.created_at is null
-    and t.stored_at < (select as_of from read.checkpoints where projection = 'records') - ${MS_PER_HOUR}`,
+    and t.stored_at < (select as_of from read.checkpoints where projection = 'register') - ${MS_PER_HOUR}`,
 });
 
 interface LoadedDisputes extends Disputes, Loaded {}
@@ -264,7 +264,7 @@ export class FileDisputeHandler implements ICommandHandler<FileDispute> {
       origin,
     );
     const { dispute, replayed = false } = decision as Extract<Decision, { readonly dispute: Dispute }>;
-    await this.checkpoints.reached(['records'], position, PROJECTION_TIMEOUT_MS);
+    await this.checkpoints.reached(['register'], position, PROJECTION_TIMEOUT_MS);
     return { result: { dispute, replayed }, position };
   }
 }

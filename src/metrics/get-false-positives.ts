@@ -77,7 +77,7 @@ export const FALSE_POSITIVES = statement(
     ) d
     cross join (
       select min(as_of) as as_of, min(position) as position, min(version) filter (where projection = 'metrics') as version
-      from read.checkpoints where projection in ('metrics', 'records')
+      from read.checkpoints where projection in ('metrics', 'register')
     ) c`,
 );
 

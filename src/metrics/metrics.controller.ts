@@ -136,7 +136,7 @@ export class MetricsController {
   }
 
   @Get('metrics/false-positives')
-  @Access({ scope: 'read', reads: ['metrics', 'records'] })
+  @Access({ scope: 'read', reads: ['metrics', 'register'] })
   @ApiOperation({
     summary: 'Get the rate of false positives, and the outcomes of disputes',
     description:

@@ -38,10 +38,10 @@ export const READ_WEBHOOK_FIGURES = statement(
     ), waiting as (
       select l.failing, l.delivered_at,
         (select count(*) from (
-          select from read.listed_records r
+          select from read.register r
           where r.organization = l.organization and r.kind = k.kind and r.position > l.position limit ${MAX_COUNTED}
         ) counted) as behind,
-        (select r.stored_at from read.listed_records r
+        (select r.stored_at from read.register r
           where r.organization = l.organization and r.kind = k.kind and r.position > l.position
           order by r.position limit 1) as oldest
       from living l join (values ${KINDS}) k (kind, name)

@@ -1,5 +1,5 @@
 /** The types of elements that are sent in PostgreSQL's binary format, with their object identifiers (`pg_type.dat`). */
-const ELEMENTS = { text: 25, json: 114, uuid: 2950, smallint: 21, integer: 23, bigint: 20 } as const;
+const ELEMENTS = { boolean: 16, text: 25, json: 114, uuid: 2950, smallint: 21, integer: 23, bigint: 20 } as const;
 type ElementType = keyof typeof ELEMENTS;
 
 /** The number of dimensions, a flag for nulls, the type of the elements, the number of elements, and the first index. */
@@ -33,6 +33,10 @@ const text: Format = {
 const UUID = /^[\da-f]{8}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{4}-?[\da-f]{12}$/i;
 
 const FORMATS: Readonly<Record<ElementType, Format>> = {
+  boolean: {
+    sizeOf: (value) => (typeof value === 'boolean' ? 1 : undefined),
+    write: (value: boolean, buffer, at) => void buffer.writeUInt8(value ? 1 : 0, at),
+  },
   text,
   json: text,
   uuid: {

@@ -17,8 +17,20 @@ export const READ_CHECKPOINTS = statement(
   'select projection, position, as_of as "asOf" from read.checkpoints',
 );
 
-/** The first version of the projection `records` that writes the columns of TAXII. */
-export const FIRST_VERSION_WITH_OBJECTS = 4_002;
+/** The names of all projections in `projections/registry.ts`. */
+export const ALL_PROJECTIONS = [
+  'asset-groups',
+  'asset-statuses',
+  'brands-and-flags',
+  'metrics',
+  'register',
+  'takedowns',
+  'webhooks',
+] as const;
+export type ProjectionName = (typeof ALL_PROJECTIONS)[number];
+
+/** SQL for the condition that a checkpoint is of this version. Those of version 2.2 stay for its processes. */
+export const IS_OF_THIS_VERSION = `projection in (${ALL_PROJECTIONS.map((name) => `'${name}'`).join(', ')})`;
 
 /** Parked events of a projection are counted up to this number. */
 const MAX_COUNTED_PARKED = 10_000;
@@ -46,24 +58,12 @@ export const READ_PROJECTION_CHECKPOINTS = statement(
           select from read.parked_events p where p.projection = c.projection limit ${MAX_COUNTED_PARKED}
         ) counted
       ) as parked
-    from read.checkpoints c
+    from read.checkpoints c where ${IS_OF_THIS_VERSION}
     order by projection`,
 );
 
 const MIN_POLL_INTERVAL_MS = 10;
 const RETRY_DELAY_MS = 100;
-
-/** The names of all projections in `projections/registry.ts`. */
-export const ALL_PROJECTIONS = [
-  'asset-groups',
-  'asset-statuses',
-  'brands-and-flags',
-  'metrics',
-  'records',
-  'takedowns',
-  'webhooks',
-] as const;
-export type ProjectionName = (typeof ALL_PROJECTIONS)[number];
 
 /** The checkpoint of one projection. */
 type CheckpointRow = RowOf<typeof READ_CHECKPOINTS>;

@@ -1,5 +1,6 @@
 import { addCounts } from '../postgres/reviews.js';
 import { json, nullable, statement } from '../postgres/statement.js';
+import { IS_OF_THIS_VERSION } from './checkpoints.js';
 import { ROWS_OF_ORGANIZATION } from './tables.js';
 
 type Counts = Readonly<Record<string, number>>;
@@ -90,7 +91,7 @@ export const COUNT_CHECKPOINTS_AT = statement(
   'erasures-count-checkpoints',
   { position: 'bigint' },
   { reached: 'bigint' },
-  'select count(*) as reached from read.checkpoints where position >= :position',
+  `select count(*) as reached from read.checkpoints where position >= :position and ${IS_OF_THIS_VERSION}`,
 );
 
 /** The schemas of rebuilds and verifications in progress. */

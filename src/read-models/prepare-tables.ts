@@ -14,7 +14,7 @@ import * as restatement from './migrations/0033-restatement.js';
 import * as entryHistories from './migrations/0034-entry-histories.js';
 import * as changedThreats from './migrations/0035-changed-threats.js';
 import * as boundedTimes from './migrations/0036-bounded-times.js';
-import * as oneListIndex from './migrations/0037-one-list-index.js';
+import * as register from './migrations/0037-register.js';
 import { createPool, requireSessions } from '../postgres/pool.js';
 import { isTransient, asConfigError } from '../postgres/transient-errors.js';
 import { type Config, ConfigError } from '../runtime/config.js';
@@ -35,7 +35,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0034-entry-histories': entryHistories,
   '0035-changed-threats': changedThreats,
   '0036-bounded-times': boundedTimes,
-  '0037-one-list-index': oneListIndex,
+  '0037-register': register,
 };
 
 /**

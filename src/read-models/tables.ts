@@ -13,8 +13,8 @@ import { type AssetStatusTables, ROWS_OF_ASSET_STATUSES } from './tables/asset-s
 import {
   type DisputeTables,
   ROWS_OF_DISPUTES,
-  type ListedRecordTables,
-  ROWS_OF_LISTED_RECORDS,
+  type RegisterTables,
+  ROWS_OF_REGISTER,
   type MetricsTables,
   ROWS_OF_METRICS,
 } from './tables/records.js';
@@ -40,7 +40,7 @@ export interface Tables
   extends
     ProjectingTables,
     MetricsTables,
-    ListedRecordTables,
+    RegisterTables,
     DisputeTables,
     OrganizationTables,
     AssetStatusTables,
@@ -55,7 +55,7 @@ export interface Tables
 export const ROWS_OF_ORGANIZATION: RowsByTable<Tables> = {
   ...ROWS_OF_PROJECTING,
   ...ROWS_OF_METRICS,
-  ...ROWS_OF_LISTED_RECORDS,
+  ...ROWS_OF_REGISTER,
   ...ROWS_OF_DISPUTES,
   ...ROWS_OF_ORGANIZATIONS,
   ...ROWS_OF_ASSET_STATUSES,

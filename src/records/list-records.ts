@@ -17,6 +17,8 @@ import type { RequestedSelection, Selection } from './selection.js';
 import { type PageRequest, type ListedRow, listPage, withBranches } from './page-sql.js';
 import { NotFound } from '../errors.js';
 import { LISTED_KIND, type ListedKind } from '../events/listed-items.js';
+import { recordId } from '../events/record-id.js';
+import { itemOf } from './item.js';
 import { nullable, type RowOf, statement } from '../postgres/statement.js';
 
 /** A page of a list as the response shows it. */
@@ -37,7 +39,7 @@ export const READ_LAST_CHANGE = statement(
   { organization: 'text', kind: 'smallint', upTo: 'bigint' },
   { position: nullable('bigint') },
   `
-    select max(position) as position from read.listed_records
+    select max(position) as position from read.register
     where organization = :organization and kind = :kind and position <= :upTo`,
 );
 
@@ -87,7 +89,9 @@ export const readPage = async (
   const listed = await withBranches(selection, (branches) =>
     send<ListedRow>(listPage(selection, { ...page, limit: limit + 1 }, branches)),
   );
-  const rows = foundIn(listed).slice(0, limit);
+  const rows = foundIn(listed)
+    .slice(0, limit)
+    .map(({ id, newest, parts }) => ({ id, newest, item: itemOf(selection.kind, id, parts) }));
   const found = foundIn(listed)[0]?.found ?? 0;
   // A replica must have at least the rows of the first page.
   requireReached(isReplica, listed[0]!.upTo, page.upTo);
@@ -167,12 +171,11 @@ export class GetRecordHandler implements IQueryHandler<GetRecord> {
    */
   execute({ organization, kind, id, minPosition }: GetRecord): Promise<AsOf<string>> {
     const read: AnswerFrom<AsOf<string>> = async (send) => {
-      // PostgreSQL rejects U+0000 in text. No record has the empty id.
-      const key = id.includes('\0') ? '' : id;
-      const query = FIND_RECORD.query({ organization, kind: LISTED_KIND[kind], id: key });
+      const key = { organization, kind: LISTED_KIND[kind], id };
+      const query = FIND_RECORD.query({ organization, record: recordId(key) });
       const [row] = await send<RowOf<typeof FIND_RECORD>>(query);
-      if (row!.item === null) throw new NotFound(`${NAMES[kind]} not found`);
-      return { result: row!.item, ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
+      if (row!.parts === null) throw new NotFound(`${NAMES[kind]} not found`);
+      return { result: itemOf(key.kind, id, row!.parts), ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
     };
     return this.queries.run(organization, `${kind} ${minPosition} ${id}`, read, minPosition);
   }

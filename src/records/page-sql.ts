@@ -3,7 +3,8 @@ import { LRUCache } from 'lru-cache';
 import { type Declarations, type Statement, json, nullable, statement } from '../postgres/statement.js';
 import { Unprocessable } from '../errors.js';
 import type { Selection } from './selection.js';
-import { SELECT_MOMENT, type ItemRow, MOMENT_COLUMNS } from './record-queries.js';
+import { ITEM_PARTS, itemBytes } from './item.js';
+import { SELECT_MOMENT, MOMENT_COLUMNS } from './record-queries.js';
 import { limit } from '../limits.js';
 
 /** Where a page begins, and how many rows it may have. */
@@ -82,7 +83,7 @@ const valuesOf = ({ organization, kind, brand, statuses, types, asset, range }: 
 /** The columns of the index of lists, which has a range for each combination. Reports have neither. */
 const [STATUS, TYPE] = ["coalesce(status, '')", "coalesce(type, '')"];
 
-const tableOf = ({ brand }: Shape): string => `read.${brand ? 'brand_records' : 'listed_records'}`;
+const tableOf = ({ brand }: Shape): string => `read.${brand ? 'register_brands' : 'register'}`;
 const ownedOf = ({ brand }: Shape): string =>
   `organization = :organization and kind = :kind and ${brand ? 'brand = :brand' : 'created_at is not null'}`;
 
@@ -122,7 +123,7 @@ const combinationCount = ({ asset }: Shape): string => (asset ? '1::bigint' : '(
  */
 const keysOf = (shape: Shape, most: string): string => {
   const at = shape.brand ? '(-at)' : '(-created_at)';
-  const columns = shape.brand ? 'id' : 'id, position, status, type, item';
+  const columns = shape.brand ? 'id, record' : `id, position, status, type, ${ITEM_PARTS} as parts`;
   const branches = Array.from({ length: shape.branches }, (_, n) => {
     const range = shape.asset
       ? 'asset = :asset'
@@ -165,22 +166,21 @@ interface Moment {
 export type ListedRow = Moment &
   (
     | { readonly id: null }
-    | (ItemRow & {
+    | {
+        readonly id: string;
+        /** As in `ITEM_PARTS`. */
+        readonly parts: string;
         /** The instant by which the record is listed, in ms and negated, so that ascending order is newest first. */
         readonly newest: number;
         /** Number of rows before the page was limited to its maximum size. */
         readonly found: number;
-      })
+      }
   );
 
-/** Reads an item by key. The comparison and the order make PostgreSQL scan the primary key, as in `READ_VERDICTS`. */
-const JOIN_ITEM = `cross join lateral (
-            select organization as of_organization, kind as of_kind, id as of_id, position, status, type, item
-            from read.listed_records
-            where (organization, kind, id) >= (:organization, :kind, examined.id)
-            order by organization, kind, id limit 1
-          ) item`;
-const ITEM_MATCHES_KEY = 'of_organization = :organization and of_kind = :kind and of_id = examined.id';
+/** Reads the record of a brand by key. */
+const JOIN_RECORD = `cross join lateral (
+            select position, status, type, ${ITEM_PARTS} as parts from read.register r where r.record = examined.record limit 1
+          ) of_brand`;
 
 const LISTED_COLUMNS = {
   ...MOMENT_COLUMNS,
@@ -188,7 +188,7 @@ const LISTED_COLUMNS = {
   lastExamined: nullable(json<NonNullable<Moment['lastExamined']>>()),
   newest: nullable('bigint'),
   id: nullable('text'),
-  item: nullable('text'),
+  parts: nullable('text'),
   found: nullable('bigint'),
 } as const;
 
@@ -197,20 +197,18 @@ const pageText = (shape: Shape): string => {
   if (shape.purpose === 'next') rowFilters.unshift('position <= :upTo');
   const isFiltered = rowFilters.length > 0;
   const examined = `(${keysOf(shape, isFiltered ? String(MAX_EXAMINED) : ':limit')}) examined`;
-  if (shape.brand) rowFilters.unshift(ITEM_MATCHES_KEY);
   // The last key is read in the same statement. In another snapshot, the last key could be a key that was not examined.
   const last = `case when coalesce(p.found, 0) < :limit then
         (select json_build_array(newest, id) from ${examined} offset ${MAX_EXAMINED - 1}) end`;
   return `${withCombinations(shape)}
     select c."asOf", c."upTo", ${combinationCount(shape)} as combinations,
-      ${isFiltered ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.item, p.found
+      ${isFiltered ? last : 'null::json'} as "lastExamined", p.newest, p.id, p.parts, p.found
     from (${SELECT_MOMENT}
     ) c left join lateral (
       select * from (
-        select *, octet_length(item) as size, count(*) over () as found,
-          sum(octet_length(item)) over (order by newest, id rows unbounded preceding) as bytes
+        select *, count(*) over () as found, sum(size) over (order by newest, id rows unbounded preceding) as bytes
         from (
-          select * from ${examined} ${shape.brand ? JOIN_ITEM : ''}
+          select *, ${itemBytes('parts')} as size from ${examined} ${shape.brand ? JOIN_RECORD : ''}
           ${rowFilters.length > 0 ? `where ${rowFilters.join(' and ')}` : ''}
           order by newest, id limit :limit
         ) shown
@@ -222,12 +220,11 @@ const pageText = (shape: Shape): string => {
 
 const countText = (shape: Shape): string => {
   const rowFilters = rowFiltersOf(shape);
-  const hasItems = rowFilters.length > 0 && shape.brand;
-  if (hasItems) rowFilters.unshift(ITEM_MATCHES_KEY);
+  const isJoined = rowFilters.length > 0 && shape.brand;
   const where = rowFilters.length === 0 ? '' : `where ${rowFilters.join(' and ')}`;
   return `${withCombinations(shape)}
     select count(*) as n, ${combinationCount(shape)} as combinations from (
-      select from (${keysOf(shape, ':limit')}) examined ${hasItems ? JOIN_ITEM : ''} ${where}
+      select from (${keysOf(shape, ':limit')}) examined ${isJoined ? JOIN_RECORD : ''} ${where}
     ) counted`;
 };
 

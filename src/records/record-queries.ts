@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool, type QueryConfig, type QueryResultRow } from 'pg';
+import { ITEM_PARTS } from './item.js';
 import { nullable, statement, type Connection } from '../postgres/statement.js';
 import { Unavailable } from '../errors.js';
 import { EventLog } from '../event-log/event-log.js';
@@ -12,8 +13,8 @@ import { RecordsPool } from '../read-models/pools.js';
 
 export const SELECT_MOMENT = `
       select
-        (select as_of from read.checkpoints where projection = 'records') as "asOf",
-        (select position from read.checkpoints where projection = 'records') as "upTo"`;
+        (select as_of from read.checkpoints where projection = 'register') as "asOf",
+        (select position from read.checkpoints where projection = 'register') as "upTo"`;
 export const MOMENT_COLUMNS = {
   /** The rows include everything that was acknowledged before this instant (ms). */
   asOf: nullable('bigint'),
@@ -28,23 +29,17 @@ export interface ItemRow {
   readonly item: string;
 }
 
-/**
- * Finds a record by key; `item` is null if the record does not exist. The query selects the first row whose key is at
- * least this key, because for a plain equality the planner may use any index that begins with the organization.
- */
+/** Finds a record; `parts`, as in `ITEM_PARTS`, is null if the record does not exist. */
 export const FIND_RECORD = statement(
   'records-find',
-  { organization: 'text', kind: 'smallint', id: 'text' },
-  { ...MOMENT_COLUMNS, item: nullable('text') },
+  { organization: 'text', record: 'uuid' },
+  { ...MOMENT_COLUMNS, parts: nullable('text') },
   `
-    select c.*, r.* from (${SELECT_MOMENT}
-    ) c left join (
-      select item from (
-        select * from read.listed_records
-        where (organization, kind, id) >= (:organization, :kind, :id) order by organization, kind, id limit 1
-      ) next
-      where organization = :organization and kind = :kind and id = :id
-    ) r on true`,
+    select c.*, (
+      select ${ITEM_PARTS} from read.register where record = :record and organization = :organization
+    ) as parts
+    from (${SELECT_MOMENT}
+    ) c`,
 );
 
 /** When a migration was applied, by the database's clock (ms). */
@@ -57,8 +52,8 @@ export const READ_MIGRATION_TIME = statement(
     from read.later_migrations where name = :migration`,
 );
 
-/** The migration that creates the tables, or clears the tables of an earlier version. */
-const MIGRATION = '0023-baseline';
+/** The migration that creates the tables. */
+const MIGRATION = '0037-register';
 const RETRY_AFTER_SECONDS = 5;
 const PROGRESS_TTL_MS = 500;
 
@@ -92,7 +87,7 @@ export class InitialBackfill {
     try {
       const head = Number(await this.log.forSubscriptions.head());
       this.createdAt ??= (await READ_MIGRATION_TIME.run(this.pool, { migration: MIGRATION }))[0]!.madeAt;
-      const { asOf = 0, position = -1 } = (await this.checkpoints.current()).get('records') ?? {};
+      const { asOf = 0, position = -1 } = (await this.checkpoints.current()).get('register') ?? {};
       this.isComplete = asOf >= this.createdAt;
       if (this.isComplete) return undefined;
       return `${Math.min(99, Math.floor((100 * Math.max(0, position)) / Math.max(1, head)))} % of the log has been read`;

@@ -118,7 +118,7 @@ const ApiRecordTable = (kind: ListedKind): MethodDecorator =>
   );
 
 /** The projections that these routes read; `checkBrand` reads the brands. */
-const READS = ['records', 'brands-and-flags'] as const;
+const READS = ['register', 'brands-and-flags'] as const;
 
 /** The texts for one kind of records in the API reference. */
 interface Described {

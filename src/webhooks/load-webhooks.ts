@@ -43,7 +43,7 @@ const PARTS = numbersOf()
         select r.position, (r.created_at is null or (
           (i."assetTypes" is null or r.type = any(i."assetTypes")) and (i.statuses is null or r.status = any(i.statuses))
         )) as wanted
-        from read.listed_records r
+        from read.register r
         where ${kind} = any(i.kinds) and r.organization = :organization and r.kind = ${kind} and r.position > c.position
         order by r.position limit ${MAX_BEHIND}
       )`,
@@ -88,7 +88,7 @@ export const FEED_END = statement(
   'webhooks-feed-end',
   {},
   { position: 'bigint', log: 'text' },
-  `select position, log_id as log from read.checkpoints where projection = 'records'`,
+  `select position, log_id as log from read.checkpoints where projection = 'register'`,
 );
 
 /** The first record of an organization that meets the condition, of any kind, in the order of the feed. */
@@ -96,7 +96,7 @@ const firstRecord = (condition: string, order: 'asc' | 'desc'): string => `
   select position, stored_at from (${numbersOf()
     .map(
       (kind) => `(
-        select position, stored_at from read.listed_records
+        select position, stored_at from read.register
         where organization = :organization and kind = ${kind} and ${condition} order by position ${order} limit 1
       )`,
     )
@@ -114,7 +114,7 @@ export const FEED_POSITION_AT = statement(
   { position: 'bigint', log: 'text', latest: 'bigint' },
   `
     with recursive halves (low, high) as (
-      select -1::bigint, position from read.checkpoints where projection = 'records'
+      select -1::bigint, position from read.checkpoints where projection = 'register'
       union all
       select case when is_before then first.position else h.low end, case when is_before then h.high else h.middle - 1 end
       from (select low, high, (low + high + 1) / 2 as middle from halves where low < high) h
@@ -128,7 +128,7 @@ export const FEED_POSITION_AT = statement(
         ${CLOCK},
         (select stored_at from (${firstRecord('true', 'desc')}) last)
       ) as latest
-    from halves, read.checkpoints c where c.projection = 'records' and halves.low >= halves.high`,
+    from halves, read.checkpoints c where c.projection = 'register' and halves.low >= halves.high`,
 );
 
 /** The newest attempts of an endpoint. */

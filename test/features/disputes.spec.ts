@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
-import { records } from '../../projections/records/projection.js';
+import { register } from '../../projections/register/projection.js';
 import { MAX_OPEN } from '../../src/disputes/dispute.js';
 import type { NewEvent } from '../../src/event-log/event-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
@@ -333,7 +333,7 @@ describe('A dispute', () => {
       note: 'It is phishing.',
       updatedAt: '2026-03-07T00:00:00.000Z',
     });
-    expect(await verify({ pool: app.pool, log: rig.log }, [records])).toEqual([]);
+    expect(await verify({ pool: app.pool, log: rig.log }, [register])).toEqual([]);
   });
 
   it('appears with its resolution if the resolution is in the log before the dispute', async () => {
@@ -517,13 +517,13 @@ describe('A dispute outside of its routes', () => {
   it('has the same rows after a rebuild', async () => {
     const rows = (): Promise<unknown[]> => rig.rows('select * from read.disputes order by organization, id');
     const listed = (): Promise<unknown[]> =>
-      rig.rows('select * from read.listed_records where kind = 5 order by organization, id');
+      rig.rows('select * from read.register where kind = 5 order by organization, id');
     const before = [await rows(), await listed()];
     expect(before[1]!.length).toBeGreaterThan(MAX_OPEN);
     await rig.projecting.stop();
-    await rebuild({ pool: app.pool, log: rig.log }, [records]);
+    await rebuild({ pool: app.pool, log: rig.log }, [register]);
     rig.project();
     expect([await rows(), await listed()]).toEqual(before);
-    expect(await verify({ pool: app.pool, log: rig.log }, [records])).toEqual([]);
+    expect(await verify({ pool: app.pool, log: rig.log }, [register])).toEqual([]);
   });
 });

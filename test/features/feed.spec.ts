@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { rebuild } from '../../projections/engine/rebuild.js';
-import { records } from '../../projections/records/projection.js';
+import { register } from '../../projections/register/projection.js';
 import { SealedBlocks } from '../../src/http/sealed-blocks.js';
 import type { ApiResponse } from '../support/call.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
@@ -67,23 +67,23 @@ describe('The feed', () => {
   });
 
   it('returns a parked event after everything else once it is retried, to every client', async () => {
-    await app.pool.query(`alter table read.listed_records add constraint no_poison check (id <> 'poison')`);
+    await app.pool.query(`alter table read.register add constraint no_poison check (id <> 'poison')`);
     await report(threat('good-1'), threat('poison'), threat('good-2'), threat('good-3'));
     expect(projecting.troubles.join()).toContain('no_poison');
     const [first, second, third] = (await allElements()).slice(-3);
     expect([first!.subject, second!.subject, third!.subject]).toEqual(['good-1', 'good-2', 'good-3']);
-    await app.pool.query('alter table read.listed_records drop constraint no_poison');
+    await app.pool.query('alter table read.register drop constraint no_poison');
     const waiting = feed(third!.id, '&timeout=20000');
     await retryParked(
       app.log,
-      (await listParked(app.pool)).filter(({ projection }) => projection === 'records'),
+      (await listParked(app.pool)).filter(({ projection }) => projection === 'register'),
     );
     await projecting.reached();
     expect(subjects(await waiting)).toEqual(['poison']);
     expect(subjects(await feed(first!.id))).toEqual(['good-2', 'good-3', 'poison']);
     const [retried] = (await feed(third!.id)).body;
     expect((await feed(retried.id)).body).toEqual([]);
-    await rebuild({ pool: app.pool, log: app.log }, [records]);
+    await rebuild({ pool: app.pool, log: app.log }, [register]);
     expect(subjects(await feed(second!.id))).toEqual(['good-3', 'poison']);
     expect((await feed(retried.id)).body).toEqual([]);
   });
@@ -110,7 +110,7 @@ describe('The feed', () => {
       `delete from log.events where data->>'threatId' like 'lost-%' returning position`,
     );
     await app.pool.query(
-      `truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()};
+      `truncate ${[...register.tables, 'checkpoints'].map((table) => `read.${table}`).join()};
        truncate read.records, read.facts, read.days, read.type_days`,
     );
     projecting.start();

@@ -289,7 +289,7 @@ describe('What was stored by an instant', () => {
     }
     const answers = async () => [await newThreatsAt(between), await newThreatsAt(await at(-1))];
     expect(await answers()).toEqual([2, 4]);
-    const dates = await app.pool.query('select max(stored_at) as stored from read.listed_records');
+    const dates = await app.pool.query('select max(stored_at) as stored from read.register');
     expect(Number(dates.rows[0].stored)).toBeLessThanOrEqual(await databaseTime(app.pool));
     await expectSameAfterRebuild(answers);
     // The times are kept outside of the read models, so that a rebuild from nothing knows them.

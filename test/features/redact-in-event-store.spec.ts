@@ -99,7 +99,7 @@ for (const { name, open } of eventStores)
      * of a millisecond, which may be a redacted one that the scavenge removes.
      */
     const rows = async (): Promise<string[]> =>
-      (await tableLines(database.pool)).filter((line) => /^read\.(?!checkpoints|recording_clock)/.test(line));
+      (await tableLines(database.pool)).filter((line) => /^read\.(?!checkpoints|register_clock)/.test(line));
     const leaks = async (): Promise<string[]> =>
       (await tableLines(database.pool)).filter((line) => line.includes('confidential-shop'));
     const everything = async (): Promise<string[]> =>

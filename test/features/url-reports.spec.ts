@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { assetGroups } from '../../projections/asset-groups.js';
 import { assetStatuses } from '../../projections/asset-statuses.js';
-import { records } from '../../projections/records/projection.js';
+import { register } from '../../projections/register/projection.js';
 import { hashOfKey, KEY_VERSION } from '../../src/assets/asset.js';
 import { assetHash } from '../../src/assets/asset-key.js';
 import { eventIdOf } from '../../src/events/streams.js';
@@ -228,7 +228,7 @@ describe('A log that an earlier version wrote', () => {
     await rig.log.appendAll(before);
     await rig.projecting.reached();
     await rig.projecting.stop();
-    for (const projection of [assetStatuses, assetGroups, records])
+    for (const projection of [assetStatuses, assetGroups, register])
       await rebuild({ pool: rig.database.pool, log: rig.log }, [projection]);
     rig.project();
     await rig.projecting.reached();

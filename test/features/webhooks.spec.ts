@@ -262,7 +262,7 @@ describe('POST /v2/organization/webhooks', () => {
       await report(other, [{}, {}]);
     }
     const { rows } = await app.pool.query<{ at: string }>(
-      'select stored_at as at from read.listed_records where organization = $1 order by position',
+      'select stored_at as at from read.register where organization = $1 order by position',
       [organization],
     );
     const stored = rows.map(({ at }) => Number(at));
@@ -283,8 +283,8 @@ describe('POST /v2/organization/webhooks', () => {
     await report(organization, [{}, {}]);
     const ahead = Date.now() + 3_600_000;
     await app.pool.query(
-      `update read.listed_records set stored_at = $2 where organization = $1
-        and position = (select max(position) from read.listed_records where organization = $1)`,
+      `update read.register set stored_at = $2 where organization = $1
+        and position = (select max(position) from read.register where organization = $1)`,
       [organization, ahead],
     );
     const statuses = [];

@@ -27,8 +27,8 @@ beforeAll(async () => {
     insert into service.webhook_progress select 'e' || i, jsonb_build_object('replay', 0, 'position', -1, 'failingSince',
       case when i % 3 = 0 then 1 end) from generate_series(1, 450) i;
     insert into service.webhook_outcomes values ('delivered', 3);
-    insert into read.listed_records (organization, kind, id, version, event_id, position, stored_at)
-      values ('o1', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1), ('o6', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1)`);
+    insert into read.register (record, added_at, has_counted, organization, kind, id, version, event_id, position, stored_at)
+      values (gen_random_uuid(), 1, false, 'o1', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1), (gen_random_uuid(), 1, false, 'o6', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1)`);
 });
 afterAll(() => database.drop());
 beforeEach(() => {
@@ -61,7 +61,7 @@ describe('The metrics of the webhooks', () => {
 
   it('lack the figures of endpoints that cannot be read, and nothing else is down', async () => {
     await lines();
-    await pool.query('alter table read.listed_records rename to hidden');
+    await pool.query('alter table read.register rename to hidden');
     try {
       const text = await lines();
       expect(text.filter((line) => /^webhook_(?:endpoints|records|oldest)/.test(line))).toEqual([]);
@@ -73,7 +73,7 @@ describe('The metrics of the webhooks', () => {
         ]),
       );
     } finally {
-      await pool.query('alter table read.hidden rename to listed_records');
+      await pool.query('alter table read.hidden rename to register');
     }
     expect(await lines()).toContain('webhook_endpoints{state="active"} 300');
   });

@@ -5,7 +5,7 @@ import { verify } from '../../projections/engine/verify.js';
 import { listParked } from '../../projections/engine/parked.js';
 import type { Projection } from '../../projections/engine/projection.js';
 import { metrics } from '../../projections/metrics/projection.js';
-import { records } from '../../projections/records/projection.js';
+import { register } from '../../projections/register/projection.js';
 import { Unavailable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { EARLIEST, LATEST } from '../../src/events/instant.js';
@@ -25,7 +25,7 @@ import { type NaiveThreat, naiveFalsePositives, naiveThreats } from './naive-fal
 /** The number of ranges that are compared. */
 const RANGES = sized(300, 1_000);
 
-const PROJECTIONS = [metrics, records];
+const PROJECTIONS = [metrics, register];
 
 const database = newDatabase();
 const logs = newLogs();
@@ -47,7 +47,7 @@ const ask = async (organization: string, range: RequestedRange) => {
 };
 
 const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
-  (await log.readAll(-1n, 10_000)).filter(({ type }) => (records.types as readonly string[]).includes(type));
+  (await log.readAll(-1n, 10_000)).filter(({ type }) => (register.types as readonly string[]).includes(type));
 
 /** The counts by day and type of organizations, and the same counts according to naive threats. */
 const daysInTable = async (): Promise<unknown[]> =>
@@ -166,7 +166,7 @@ describe('The false positives', () => {
           ? Promise.reject(Object.assign(new Error('fails'), { code: '22000' }))
           : (metrics as Projection).prepare(events, recorded),
     };
-    expect(await projectToHead(log, database.pool, [failing, records])).toHaveLength(1);
+    expect(await projectToHead(log, database.pool, [failing, register])).toHaveLength(1);
     expect((await ask('acme', { from: EARLIEST, to: LATEST })).totals.counted).toBe(1);
     const [parked] = await listParked(database.pool);
     expect(await retryAndProject({ pool: database.pool, log }, metrics, parked!)).toBeUndefined();

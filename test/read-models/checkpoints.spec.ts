@@ -10,7 +10,7 @@ let positions: Record<string, number> | undefined;
 let checkpoints: Checkpoints;
 
 beforeEach(() => {
-  [clock, queries, positions] = [new TestClock(), 0, { metrics: 5, records: 3 }];
+  [clock, queries, positions] = [new TestClock(), 0, { metrics: 5, register: 3 }];
   const query = async () => {
     queries += 1;
     if (positions === undefined) throw new Error('the database is unavailable');
@@ -21,11 +21,11 @@ beforeEach(() => {
 
 describe('Waiting for checkpoints', () => {
   it('ends when every named projection has reached the position', async () => {
-    const waiting = checkpoints.reached(['metrics', 'records'], 5n, 2_000);
+    const waiting = checkpoints.reached(['metrics', 'register'], 5n, 2_000);
     await clock.advance(100);
-    positions = { metrics: 6, records: 4 };
+    positions = { metrics: 6, register: 4 };
     await clock.advance(100);
-    positions = { metrics: 6, records: 5 };
+    positions = { metrics: 6, register: 5 };
     await clock.advance(20);
     expect(await waiting).toBe(true);
     expect(clock.now()).toBe(220);

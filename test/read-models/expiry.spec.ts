@@ -90,7 +90,7 @@ beforeAll(async () => {
   ({ pool } = database);
   await migrateReadModels(pool);
   await pool.query(`
-    insert into read.checkpoints (projection, position, log_id, as_of) values ('records', 1, 'log', ${NOW})
+    insert into read.checkpoints (projection, position, log_id, as_of) values ('register', 1, 'log', ${NOW})
       on conflict (projection) do update set as_of = excluded.as_of;
     insert into read.webhook_endpoints (organization, id, state, created_at, revision, endpoint)
       select 'o', 'gone' || i, 'DELETED', 1, i, '{}'::jsonb from generate_series(0, ${MANY}) i

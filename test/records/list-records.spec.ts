@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { QueryConfig, QueryResultRow } from 'pg';
 import { metrics } from '../../projections/metrics/projection.js';
-import { records } from '../../projections/records/projection.js';
+import { register } from '../../projections/register/projection.js';
 import { Invalid, Unprocessable } from '../../src/errors.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { EARLIEST, LATEST } from '../../src/events/instant.js';
@@ -44,10 +44,10 @@ beforeEach(async () => {
 });
 
 const project = async (log: EventLog): Promise<void> =>
-  expect(await projectToHead(log, database.pool, [metrics, records])).toEqual([]);
+  expect(await projectToHead(log, database.pool, [metrics, register])).toEqual([]);
 
 const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
-  (await log.readAll(-1n, 10_000)).filter(({ type }) => (records.types as readonly string[]).includes(type));
+  (await log.readAll(-1n, 10_000)).filter(({ type }) => (register.types as readonly string[]).includes(type));
 
 const lists = (log: EventLog): ListRecordsHandler =>
   new ListRecordsHandler(
@@ -329,17 +329,17 @@ describe('A page of a list', () => {
 
   it('with a selective filter ends at the last examined key while records are deleted', async () => {
     await database.pool.query(`
-      insert into read.listed_records
-        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, item)
-      select 'acme', 2, 't-' || n, 1, gen_random_uuid(), n, n, n, case n when 1 then 'BLOCKED' else 'PENDING' end, 'URL',
-        md5('')::uuid, '{}'
+      insert into read.register
+        (record, added_at, has_counted, organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, content)
+      select gen_random_uuid(), 0, false, 'acme', 2, 't-' || n, 1, gen_random_uuid(), n, n, n, case n when 1 then 'BLOCKED' else 'PENDING' end, 'URL',
+        md5('')::uuid, 'x'
       from generate_series(1, 20001) n`);
     const asset = { type: 'URL', hash: createHash('md5').update('').digest('hex') } as const;
     const range = { from: EARLIEST, to: LATEST };
     const selection = { ...selectionOf({ ...all, statuses: ['BLOCKED'] }), asset, range };
     const send: Send = async <Row extends QueryResultRow>(statement: QueryConfig) => {
       const { rows } = await pool.query<Row>(statement);
-      await database.pool.query(`delete from read.listed_records where id = 't-20000'`);
+      await database.pool.query(`delete from read.register where id = 't-20000'`);
       return rows;
     };
     const first = await readPage(selection, { after: [-LATEST, ''], upTo: null, limit: 10 }, send);
@@ -350,10 +350,10 @@ describe('A page of a list', () => {
 
   it('ends at 1 MiB of items, but has at least one item', async () => {
     await database.pool.query(`
-      insert into read.listed_records
-        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, item)
-      select 'acme', 2, 't-' || n, 1, gen_random_uuid(), n, n, -n, 'BLOCKED', 'URL', md5('')::uuid,
-        '"' || repeat('x', case n when 25 then 2000000 else 100000 end) || '"'
+      insert into read.register
+        (record, added_at, has_counted, organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, content)
+      select gen_random_uuid(), 0, false, 'acme', 2, 't-' || n, 1, gen_random_uuid(), n, n, -n, 'BLOCKED', 'URL', md5('')::uuid,
+        repeat('x', case n when 25 then 2000000 else 100000 end)
       from generate_series(1, 25) n`);
     const selection = { ...selectionOf(all), range: { from: EARLIEST, to: LATEST } };
     const send: Send = async <Row extends QueryResultRow>(statement: QueryConfig) =>
@@ -370,17 +370,19 @@ describe('A page of a list', () => {
   it.each([10, 40, 200])('merges all of %d combinations of status and type, also if they are new', async (statuses) => {
     const insert = (from: number, to: number): Promise<unknown> =>
       database.pool.query(
-        `insert into read.listed_records
-          (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
-        select 'acme', 2, 't-' || n, n, gen_random_uuid(), 0, n, n % 97, 'S' || n % $3, 'URL', '{"n":' || n || '}'
+        `insert into read.register
+          (record, added_at, has_counted, organization, kind, id, version, event_id, position, stored_at, created_at, status, type, content)
+        select gen_random_uuid(), 0, false, 'acme', 2, 't-' || n, n, gen_random_uuid(), 0, n, n % 97, 'S' || n % $3, 'URL', n
         from generate_series($1::int, $2::int) n`,
         [from, to, statuses],
       );
     const log = await logs.create(recordedInOrder([threat(0, T0)]));
     await project(log);
-    await database.pool.query('delete from read.listed_records');
+    await database.pool.query('delete from read.register');
     const listed = async (asked: Partial<Asked> = {}): Promise<number[]> =>
-      (await wholeList(lists(log), { ...all, ...asked }, () => 100)).map((item) => (item as { n: number }).n);
+      (await wholeList(lists(log), { ...all, ...asked }, () => 100)).map((item) =>
+        Number((item as { id: string }).id.slice(2)),
+      );
     const newestFirst = (numbers: readonly number[]): number[] =>
       [...numbers].sort((a, b) => (b % 97) - (a % 97) || (`t-${a}` < `t-${b}` ? -1 : 1));
     const upTo = (n: number): number[] => Array.from({ length: n }, (_, index) => index + 1);
@@ -397,11 +399,11 @@ describe('A page of a list', () => {
   it('is 422 for a selection with more than 256 combinations, which a filter narrows', async () => {
     const log = await logs.create(recordedInOrder([threat(0, T0)]));
     await project(log);
-    await database.pool.query('delete from read.listed_records');
+    await database.pool.query('delete from read.register');
     await database.pool.query(`
-      insert into read.listed_records
-        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
-      select 'acme', 2, 't-' || n, n, gen_random_uuid(), 0, n, n, 'S' || n % 257, 'URL', '{}' from generate_series(1, 514) n`);
+      insert into read.register
+        (record, added_at, has_counted, organization, kind, id, version, event_id, position, stored_at, created_at, status, type, content)
+      select gen_random_uuid(), 0, false, 'acme', 2, 't-' || n, n, gen_random_uuid(), 0, n, n, 'S' || n % 257, 'URL', 'x' from generate_series(1, 514) n`);
     await expect(wholeList(lists(log), all, () => 100)).rejects.toThrow('more than 256 combinations');
     await expect(wholeList(lists(log), { ...all, types: ['URL'] }, () => 100)).rejects.toThrow(Unprocessable);
     expect(await wholeList(lists(log), { ...all, statuses: ['S1', 'S2'] }, () => 100)).toHaveLength(4);
@@ -410,10 +412,10 @@ describe('A page of a list', () => {
   it('reads only the rows that it shows, for the first page as for the last', async () => {
     await database.pool.query(`
       set statement_timeout = 0;
-      insert into read.listed_records
-        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, item)
-      select 'acme', 2, 't-' || n, n, gen_random_uuid(), n, n, n / 30, (array['BLOCKED', 'APPROVED', 'PENDING'])[1 + n % 3],
-        (array['URL', 'TWITTER'])[1 + n % 2], md5((n % 1000)::text)::uuid, '{}'
+      insert into read.register
+        (record, added_at, has_counted, organization, kind, id, version, event_id, position, stored_at, created_at, status, type, asset, content)
+      select gen_random_uuid(), 0, false, 'acme', 2, 't-' || n, n, gen_random_uuid(), n, n, n / 30, (array['BLOCKED', 'APPROVED', 'PENDING'])[1 + n % 3],
+        (array['URL', 'TWITTER'])[1 + n % 2], md5((n % 1000)::text)::uuid, 'x'
       from generate_series(1, 9000) n`);
     const connection = await pool.connect();
     const readBy = async (asked: Asked, after: PageRequest['after'], upTo: number | null): Promise<number> => {
@@ -425,7 +427,7 @@ describe('A page of a list', () => {
       );
       const scans: number[] = [];
       const visit = (plan: any): void => {
-        if (plan['Node Type'].endsWith('Scan') && plan['Relation Name'] === 'listed_records')
+        if (plan['Node Type'].endsWith('Scan') && plan['Relation Name'] === 'register')
           scans.push((plan['Actual Rows'] + (plan['Rows Removed by Filter'] ?? 0)) * plan['Actual Loops']);
         for (const child of plan['Plans'] ?? []) visit(child);
       };
@@ -471,12 +473,12 @@ describe('During the initial backfill', () => {
     await expect(ask()).rejects.toThrow('The lists are not complete yet: 0 % of the log has been read');
     await project(log);
     await database.pool.query(
-      `update read.checkpoints set as_of = 1, position = position / 2 where projection = 'records'`,
+      `update read.checkpoints set as_of = 1, position = position / 2 where projection = 'register'`,
     );
     await eventuallyPasses(() =>
       expect(ask()).rejects.toThrow(/not complete yet: (48|49|50|51) % of the log has been read/),
     );
-    await database.pool.query(`update read.checkpoints set as_of = $1 where projection = 'records'`, [Date.now()]);
+    await database.pool.query(`update read.checkpoints set as_of = $1 where projection = 'register'`, [Date.now()]);
     await eventuallyPasses(async () => void (await ask()));
   });
 });

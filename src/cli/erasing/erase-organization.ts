@@ -40,6 +40,7 @@ import { Conflict, NotFound } from '../../errors.js';
 import { renewStatistics } from './statistics-sql.js';
 import { DROP_SNAPSHOT, LOCK_IF_FREE } from '../../postgres/statement.js';
 import { VERSION } from '../../runtime/version.js';
+import { dropPreviousTables } from '../../read-models/previous-version.js';
 import { awaitProjections } from '../projections.js';
 
 /** What a transaction of an erasure has erased. */
@@ -246,6 +247,7 @@ const eraseAlone = async (
     if (log.eraser === undefined) await rewriteEvents(pool, subject, { from: next, to: position }, onProgress);
     else await eraseInStore(session, log.eraser, subject, onProgress);
     await dropShadowTables(pool);
+    await dropPreviousTables(session.pool);
     await awaitProjections(session, position);
     await pause(Math.max(0, since + SETTLE_MS - (await databaseTime(pool))));
     await eraseRows(pool, subject, onProgress);

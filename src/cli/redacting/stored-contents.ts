@@ -10,6 +10,7 @@ import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { newEvent } from '../../event-log/new-event.js';
 import { OrganizationIsErased } from '../../errors.js';
 import { databaseTime } from '../../postgres/clock.js';
+import { dropPreviousTables } from '../../read-models/previous-version.js';
 import { awaitProjections } from '../projections.js';
 import type { Session } from '../session.js';
 import type { Result } from '../output.js';
@@ -188,6 +189,7 @@ export const redactEvents = async <Found extends FoundEvent>(
       left = await withoutErased(session, left);
       if (left.length === before) throw error;
     }
+  await dropPreviousTables(session.pool);
   await awaitProjections(session, last);
   await contents.rewrite(await withoutErased(session, left), onRewritten);
 };

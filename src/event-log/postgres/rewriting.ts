@@ -206,7 +206,7 @@ export const FIND_ABOUT = statement(
 const joinOutdated = (version: string): string => `
     cross join lateral (
       (
-        select r.version, r.event_id, false as is_deleted from read.listed_records r
+        select r.version, r.event_id, false as is_deleted from read.register r
         where e.type in ('ThreatStatusChanged', 'TakedownFiled', 'TakedownStatusChanged')
           and r.organization = e.data ->> 'organization'
           and r.kind = case e.type when 'ThreatStatusChanged' then ${LISTED_KIND.threat} else ${LISTED_KIND.takedown} end

@@ -183,7 +183,7 @@ const PROJECTIONS: Readonly<Partial<Record<RecordKind, string>>> = {
   brand: 'brands-and-flags',
   featureFlag: 'brands-and-flags',
   groupedAsset: 'asset-groups',
-  dispute: 'records',
+  dispute: 'register',
 };
 
 type State = RowOf<typeof READ_EVENT_STATES>;

@@ -174,7 +174,7 @@ const causeOf = (then: StateThen | undefined, now: StateThen, brand: string): Ca
 };
 
 const toRecord = (row: RestatedRow, brand: string, { from, to }: Range): RestatedRecord => {
-  const { kind, id, isNew, isLate, item, now, changedAt } = row;
+  const { kind, id, isNew, isLate, asset, now, changedAt } = row;
   const then = isNew ? undefined : (row.then ?? undefined);
   const counted = (facts: readonly Fact[]): CountedAs[] =>
     facts
@@ -184,7 +184,6 @@ const toRecord = (row: RestatedRow, brand: string, { from, to }: Range): Restate
         type: type === '' ? null : type,
         at: formatInstant(at),
       }));
-  const { asset } = (item === null ? {} : JSON.parse(item)) as Pick<RestatedRecord, 'asset'>;
   return {
     kind: KIND_OF[kind],
     id,

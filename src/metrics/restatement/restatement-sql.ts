@@ -1,4 +1,5 @@
 import { MEASURE, type Fact } from '../../events/facts.js';
+import type { Asset } from '../../assets/asset.js';
 import { LISTED_KIND } from '../../events/listed-items.js';
 import { json, type RowOf, statement } from '../../postgres/statement.js';
 import type { Range } from '../../http/parameters.js';
@@ -168,8 +169,8 @@ export const RESTATED_RECORDS = statement(
         readonly isLate: boolean;
         readonly then: StateThen | null;
         readonly now: StateThen;
-        /** The item of the record in lists, as JSON. Null: the record is deleted. */
-        readonly item: string | null;
+        /** The asset of the record in lists. Null: the record is deleted, or has no asset. */
+        readonly asset: Asset | null;
       }[]
     >(),
   },
@@ -181,7 +182,8 @@ export const RESTATED_RECORDS = statement(
             as "changedAt",
           first.position > :known as "isNew",
           first.position > :known and coalesce(first.position >= ${AFTER_RANGE}, false) as "isLate",
-          past.state as then, present.state as now, l.item
+          past.state as then, present.state as now,
+          case when l.content is not null then json_build_object('type', l.type, 'content', l.content) end as asset
         from (
           select distinct k.owner, k.kind, f.record from (${CHANGED_FACTS}
           ) f cross join lateral (${RECORD_OF_FACT}) k
@@ -197,7 +199,7 @@ export const RESTATED_RECORDS = statement(
           select ${STATE} as state from (${seenStates(':known')}
           ) states order by position desc limit 1
         ) past on true
-        left join read.listed_records l on l.organization = :organization and l.id = r.record and l.kind = case r.kind
+        left join read.register l on l.organization = :organization and l.id = r.record and l.kind = case r.kind
           when 'report' then ${LISTED_KIND.report} when 'threat' then ${LISTED_KIND.threat}
           when 'takedown' then ${LISTED_KIND.takedown} else ${LISTED_KIND.verdict} end
         where present.position < :before

@@ -38,7 +38,7 @@ import type { Moment } from '../past-sql.js';
 
 const READS = ['metrics', 'brands-and-flags'] as const;
 /** The list shows assets as the lists do. */
-const RECORDS_READ = [...READS, 'records'] as const;
+const RECORDS_READ = [...READS, 'register'] as const;
 const MAX_ROWS = declareLimit('restated records in a table', 10_000, 'rows', 'request', '422');
 
 /** The content of a cursor: the later state, and the position of the last record. */

@@ -10,13 +10,15 @@ export const OUTCOME = {
   retracted: 3,
 } as const;
 
-/** The records that lists and the feed show. */
-export interface ListedRecordTables {
+/** The newest states of records, from which lists, the feed and TAXII are computed. */
+export interface RegisterTables {
   /**
    * One row for each record and each organization that the record concerns, including deleted records. Reports, threats
-   * and takedowns are last-writer-wins rows; verdicts are derived from `reviewed_entries`.
+   * and takedowns are last-writer-wins rows; verdicts are derived from `entries`, and disputes from `disputes`.
    */
-  listed_records: {
+  register: {
+    /** A UUIDv5 of organization, kind and id, which is also that of the record's object in TAXII. */
+    record: string;
     organization: string;
     /** As in `listed-items.ts`. */
     kind: number;
@@ -26,36 +28,32 @@ export interface ListedRecordTables {
     event_id: string;
     /** Position in the log of the event that last changed the row. The feed is in this order. */
     position: number;
-    /**
-     * The event at the position, if it is not the event of the state: after a redaction, `ContentRedacted`. Both columns
-     * are null otherwise. `moved_by` counts only while `moved_to` is the position, because a projector of version 2.1 does
-     * not change these columns.
-     */
-    moved_to: number | null;
+    /** The event at the position, if it is not the event of the state: after a redaction, `ContentRedacted`. */
     moved_by: string | null;
-    /** When the log stored that event. ms */
+    /** When the log stored the event at the position. ms */
     stored_at: number;
+    /** `stored_at`, but ascending with `position` even if a clock was set back (`register-clock.ts`). */
+    added_at: number;
+    /** When the log stored the first event of the record, as `added_at`. Null for disputes. */
+    first_added_at: number | null;
+    /** Whether any state of the record has counted as a blocked threat. Only then, TAXII has an object of it. */
+    has_counted: boolean;
     /** ms. This and the following columns are null if the record was deleted or no longer concerns the organization. */
     created_at: number | null;
     /** Null for reports, which have neither a status nor an asset. */
     status: string | null;
     type: string | null;
-    /** The hash of the asset's normalised key. */
+    /** The hash of the asset's normalised key. Null also after a redaction. */
     asset: string | null;
-    /** The item of lists and the feed as JSON, as declared in `listed-items.ts`. */
+    content: string | null;
+    /** In the order of the item. Null for threats and disputes. */
+    brands: string[] | null;
+    /** The item of a dispute as JSON. The items of other records are computed from the columns (`item.ts`). */
     item: string | null;
-    /**
-     * When the log stored the first event of the record, as `added_at`. Null for disputes, and until a rebuild by
-     * version 2.2.
-     */
-    first_recorded_at: number | null;
-    /** `stored_at`, but ascending with `position` even if a clock was set back (`recording-clock.ts`). Null as above. */
-    added_at: number | null;
-    /** The UUID of the record's object in TAXII. Null: no state of the record has counted as a blocked threat. */
-    object_id: string | null;
   };
-  /** The listed records of each brand, without deleted records, with the columns for filters. */
-  brand_records: {
+  /** The brands of the records in the register, with the columns for filters. Deleted records have none. */
+  register_brands: {
+    record: string;
     organization: string;
     kind: number;
     id: string;
@@ -70,7 +68,7 @@ export interface ListedRecordTables {
     asset: string | null;
   };
   /** The last millisecond in which the log stored an event. At most one row. */
-  recording_clock: {
+  register_clock: {
     singleton: boolean;
     /** The position of its first event. */
     position: number;
@@ -79,16 +77,13 @@ export interface ListedRecordTables {
     added_at: number;
   };
   /** One last-writer-wins row per entry of the status history, including deleted entries. */
-  reviewed_entries: {
+  entries: {
     change_id: string;
     version: number;
     event_id: string;
     /** All organizations that have or had a verdict from this entry. */
     organizations: string[];
-    /**
-     * What the verdicts of the entry are computed from (`EntryHistory` in `verdicts.ts`). Null until a rebuild by version
-     * 2.2.
-     */
+    /** What the verdicts of the entry are computed from (`EntryHistory` in `verdicts.ts`). */
     history: unknown;
   };
 }
@@ -100,11 +95,11 @@ const withoutRowsOf = (history: string, organization: string): string =>
     from jsonb_array_elements(${history} -> 'changes') with ordinality c (change, n)
   ))`;
 
-export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
-  listed_records: OWN_ROWS,
-  brand_records: OWN_ROWS,
-  recording_clock: [],
-  reviewed_entries: [
+export const ROWS_OF_REGISTER: RowsByTable<RegisterTables> = {
+  register: OWN_ROWS,
+  register_brands: OWN_ROWS,
+  register_clock: [],
+  entries: [
     {
       where: ':organization = any(organizations)',
       set: `organizations = array_remove(organizations, :organization), history = ${withoutRowsOf('history', ':organization')}`,
@@ -115,7 +110,7 @@ export const ROWS_OF_LISTED_RECORDS: RowsByTable<ListedRecordTables> = {
 /** Disputes about verdicts. */
 export interface DisputeTables {
   /**
-   * One row per dispute, written by the projection `records`. If a resolution or a redaction is stored before the
+   * One row per dispute, written by the projection `register`. If a resolution or a redaction is stored before the
    * dispute, the columns of the dispute are null until the dispute arrives.
    */
   disputes: {

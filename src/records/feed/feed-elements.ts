@@ -3,6 +3,7 @@ import { formatInstant } from '../../events/instant.js';
 import { kindOf, numbersOf } from '../../events/listed-items.js';
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
 import { limit } from '../../limits.js';
+import { ITEM_PARTS, itemBytes, itemOf } from '../item.js';
 import { eventMark, type FeedPosition } from './feed-ids.js';
 
 export interface ElementRow {
@@ -34,15 +35,10 @@ export const elementJson = (elementId: string, { kind, id, storedAt, item }: Ele
 
 /** Maximum size of a response, as JSON. The first element is included even if it exceeds this size. */
 const MAX_RESPONSE_BYTES = limit('feed page as JSON', 4 * 1024 * 1024, 'bytes', 'request', 'the page is shorter');
-/**
- * The maximum size of an element in bytes: its item, its attributes and the id of the record, whose size doubles if
- * JSON escapes each character.
- */
-const ELEMENT_BYTES = `(coalesce(octet_length(item), 0) + 2 * octet_length(id) + ${MAX_ATTRIBUTE_BYTES})`;
-/**
- * The event at the position of a listed record. `moved_by` is outdated if a projector of version 2.1 has changed the row.
- */
-export const EVENT_AT_POSITION = 'case when moved_to = position then moved_by else event_id end';
+/** The maximum size of an element in bytes: its item, its attributes and, with escaped characters, the id of the record. */
+const ELEMENT_BYTES = `(coalesce(${itemBytes('parts')}, 0) + 2 * octet_length(id) + ${MAX_ATTRIBUTE_BYTES})`;
+/** The event at the position of a record. */
+export const EVENT_AT_POSITION = 'coalesce(moved_by, event_id)';
 
 /** The state of the read models at the moment of a page. */
 interface PageMoment {
@@ -58,18 +54,19 @@ export interface FeedPage extends PageMoment {
   readonly isCut: boolean;
 }
 
-/** Parses the line of an element; only the item, at the end, may contain spaces. */
+/** Parses the line of an element; only the parts of the item, at the end, contain further spaces. */
 const parseElement = (text: string): ElementRow => {
   const [position, kind, storedAt, eventId, id] = text.split(' ', 5) as [string, string, string, string, string];
-  const itemAt = position.length + kind.length + storedAt.length + eventId.length + id.length + 5;
-  return { position: +position, kind: +kind, storedAt: +storedAt, eventId, id, item: text.slice(itemAt) };
+  const parts = text.slice(position.length + kind.length + storedAt.length + eventId.length + id.length + 5);
+  const item = parts === '' ? '' : itemOf(+kind, id, parts);
+  return { position: +position, kind: +kind, storedAt: +storedAt, eventId, id, item };
 };
 
 /** SQL for the elements of one index range for each kind. Ranges of kinds that are not requested are not scanned. */
 const RANGES = numbersOf()
   .map(
     (kind) =>
-      `(select position, kind, id, ${EVENT_AT_POSITION} as event_id, stored_at, item from read.listed_records
+      `(select position, kind, id, ${EVENT_AT_POSITION} as event_id, stored_at, ${ITEM_PARTS} as parts from read.register
           where organization = :organization and kind = ${kind} and ${kind} = any(:kinds) and position > :after
           order by position)`,
   )
@@ -87,11 +84,11 @@ export const NEXT_ELEMENTS = statement(
   },
   `
     select json_build_object(
-      'asOf', (select as_of from read.checkpoints where projection = 'records'),
-      'upTo', (select position from read.checkpoints where projection = 'records')
+      'asOf', (select as_of from read.checkpoints where projection = 'register'),
+      'upTo', (select position from read.checkpoints where projection = 'register')
     ) as moment, elements, is_cut as "isCut"
     from (
-      select string_agg(concat_ws(' ', position, kind, stored_at, event_id, id, coalesce(item, '')), E'\\n' order by position)
+      select string_agg(concat_ws(' ', position, kind, stored_at, event_id, id, coalesce(parts, '')), E'\\n' order by position)
           filter (where fits) as elements,
         coalesce(not bool_and(fits), false) as is_cut
       from (
@@ -127,12 +124,12 @@ export const READY_REQUESTS = statement(
         select w.ordinal::int from unnest(:organizations, :kinds, :after) with ordinality
           w (organization, kinds, after, ordinal)
         where exists (
-          select from read.listed_records r
+          select from read.register r
           where r.organization = w.organization and r.kind = any(string_to_array(w.kinds, ',')::smallint[])
             and r.position > w.after
         )
       ) as news
-    from read.checkpoints c where c.projection = 'records'`,
+    from read.checkpoints c where c.projection = 'register'`,
 );
 
 /** An element, and its position in the feed. */

@@ -88,7 +88,7 @@ export class FeedWatch {
 
   /** @returns false if the checkpoint of the records is missing; the instants of waiting requests are then unchanged */
   private async pollOnce(): Promise<boolean> {
-    const records = (await this.checkpoints.current()).get('records');
+    const records = (await this.checkpoints.current()).get('register');
     if (records === undefined) return false;
     // After a failover or a restore, the read models may be behind. New elements can then be at earlier positions.
     for (const waiter of this.shared.waiters) if (records.position < waiter.reached) this.shared.end(waiter, true);

@@ -22,7 +22,7 @@ export class FeedController {
   ) {}
 
   @Get('feed')
-  @Access({ scope: 'read', reads: ['records'] })
+  @Access({ scope: 'read', reads: ['register'] })
   @ApiOperation({
     summary: 'Read the feed of record changes',
     description:

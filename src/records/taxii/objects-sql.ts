@@ -1,6 +1,6 @@
 import { json, nullable, type RowOf, statement } from '../../postgres/statement.js';
-import { FIRST_VERSION_WITH_OBJECTS } from '../../read-models/checkpoints.js';
 import { EVENT_AT_POSITION } from '../feed/feed-elements.js';
+import { ITEM_PARTS, itemBytes, itemOf } from '../item.js';
 import type { ObjectRow } from './objects.js';
 import { limit } from '../../limits.js';
 
@@ -8,7 +8,7 @@ import { limit } from '../../limits.js';
 const MAX_OBJECTS = limit('page of TAXII with its last millisecond', 5_000, 'objects', 'request', 'more by `next`');
 const MAX_BYTES = limit('JSON of a page of TAXII', 4 * 1024 * 1024, 'bytes', 'request', 'more by `next`');
 /** The most bytes of an object: its attributes, and twice the texts of its record. */
-const OBJECT_BYTES = "(700 + 2 * (octet_length(id) + octet_length(coalesce(item, ''))))";
+const OBJECT_BYTES = `(700 + 2 * (octet_length(id) + coalesce(${itemBytes('parts')}, 0)))`;
 /** How long the last millisecond of the log is held back, in which an append may still be committing. */
 const HELD_MS = 200;
 
@@ -17,8 +17,6 @@ const NEVER = Number.MAX_SAFE_INTEGER;
 interface Moment {
   readonly asOf: number | null;
   readonly upTo: number | null;
-  /** Whether the columns of TAXII have been written for every record. */
-  readonly isWhole: boolean;
   /** The millisecond that is held back, and the position of its first event; null if there is none. */
   readonly heldAt: number | null;
   readonly heldFrom: number | null;
@@ -36,7 +34,7 @@ interface Moment {
   } | null;
 }
 
-const OF_COLLECTION = 'r.organization = :organization and r.kind = :kind and r.object_id is not null';
+const OF_COLLECTION = 'r.organization = :organization and r.kind = :kind and r.has_counted';
 
 /**
  * Creates a statement that reads the next objects of a collection: up to `limit`, and the rest of the last millisecond.
@@ -62,20 +60,20 @@ const nextOf = (name: string, condition: string) => {
     `
     with h as materialized (
       select c.*, k.added_at as held_at, k.position as held_from
-      from read.checkpoints c left join read.recording_clock k on c.as_of <= c.applied_at + ${HELD_MS}
-      where c.projection = 'records'
+      from read.checkpoints c left join read.register_clock k on c.as_of <= c.applied_at + ${HELD_MS}
+      where c.projection = 'register'
     ),
     ends as materialized (
       select min(added_at) as at from (
-        select r.added_at from read.listed_records r where ${wanted} and ${after}
+        select r.added_at from read.register r where ${wanted} and ${after}
         order by r.added_at, r.position offset greatest(:limit - 1, 0) limit 1
       ) last
     ),
     sized as materialized (
-      select added_at, position, first_recorded_at, stored_at, ${EVENT_AT_POSITION} as event_id, object_id, id, item,
+      select added_at, position, first_added_at, stored_at, ${EVENT_AT_POSITION} as event_id, record, id, parts,
         row_number() over in_order as number, sum(${OBJECT_BYTES}) over in_order as bytes
       from (
-        select r.* from read.listed_records r
+        select r.*, ${ITEM_PARTS} as parts from read.register r
         where ${wanted} and ${after} and r.added_at <= coalesce((select at from ends), ${NEVER})
         order by r.added_at, r.position limit ${MAX_OBJECTS + 1}
       ) next
@@ -93,21 +91,20 @@ const nextOf = (name: string, condition: string) => {
     select json_build_object(
       'asOf', (select as_of from h),
       'upTo', (select position from h),
-      'isWhole', (select version >= ${FIRST_VERSION_WITH_OBJECTS} from h),
       'heldAt', (select held_at from h),
       'heldFrom', (select held_from from h),
       'hasMore', exists (
-        select from read.listed_records r where ${wanted} and (r.added_at, r.position) >
+        select from read.register r where ${wanted} and (r.added_at, r.position) >
           ((select added_at from last), (select position from last))
       ),
-      'isFound', exists (select from read.listed_records r where ${OF_COLLECTION} and r.object_id = any(:ids)),
+      'isFound', exists (select from read.register r where ${OF_COLLECTION} and r.record = any(:ids)),
       'last', (
         select json_build_object('addedAt', added_at, 'position', position, 'storedAt', stored_at, 'eventId', event_id
         ) from last
       )
     ) as moment, (
       select string_agg(
-        concat_ws(' ', added_at, first_recorded_at, object_id, id, coalesce(item, '')), E'\\n' order by number
+        concat_ws(' ', added_at, first_added_at, record, id, coalesce(parts, '')), E'\\n' order by number
       ) from page
     ) as objects`,
   );
@@ -117,20 +114,21 @@ const nextOf = (name: string, condition: string) => {
 export const NEXT_OBJECTS = {
   all: nextOf('next', ':ids is null and :versions is null'),
   versions: nextOf('next-versions', ':ids is null and r.added_at = any(:versions)'),
-  ids: nextOf('next-ids', 'r.object_id = any(:ids) and (:versions is null or r.added_at = any(:versions))'),
+  ids: nextOf('next-ids', 'r.record = any(:ids) and (:versions is null or r.added_at = any(:versions))'),
 };
 
 export type PageRow = RowOf<(typeof NEXT_OBJECTS)['all']>;
 
-/** Parses the line of an object; only the item, at the end, may contain spaces. */
-export const parseObject = (text: string): ObjectRow => {
+/** Parses the line of an object; only the parts of the item, at the end, contain further spaces. */
+export const parseObject = (kind: number, text: string): ObjectRow => {
   const fields = text.split(' ', 4) as [string, string, string, string];
-  const [addedAt, firstRecordedAt, objectId, id] = fields;
+  const [addedAt, firstAddedAt, record, id] = fields;
+  const parts = text.slice(fields.join(' ').length + 1);
   return {
     addedAt: +addedAt,
-    firstRecordedAt: +firstRecordedAt,
-    objectId,
+    firstAddedAt: +firstAddedAt,
+    record,
     id,
-    item: text.slice(fields.join(' ').length + 1),
+    item: parts === '' ? '' : itemOf(kind, id, parts),
   };
 };

@@ -44,8 +44,8 @@ export const COLLECTIONS: readonly Collection[] = [
 /** A row of a collection. Instants are in ms. */
 export interface ObjectRow {
   readonly addedAt: number;
-  readonly firstRecordedAt: number;
-  readonly objectId: string;
+  readonly firstAddedAt: number;
+  readonly record: string;
   readonly id: string;
   /** The record as the lists have it. Empty if it was deleted, or no longer concerns the organization. */
   readonly item: string;
@@ -98,19 +98,16 @@ interface Item {
 }
 
 /** Writes the object of a record as JSON. The text is concatenated for speed, as in the feed. */
-export const objectJson = (
-  { addedAt, firstRecordedAt, objectId, id, item }: ObjectRow,
-  { counted }: Collection,
-): string => {
+export const objectJson = ({ addedAt, firstAddedAt, record, id, item }: ObjectRow, { counted }: Collection): string => {
   const known = item === '' ? undefined : (JSON.parse(item) as Item);
   const visible = known === undefined || isRedacted(known.asset) ? undefined : known;
   const revoked = visible !== undefined && counted.has(visible.status) ? '' : '"revoked":true,';
   const pattern = visible === undefined ? REDACTED_PATTERN : patternOf(visible.asset);
   const labels = known === undefined ? '' : `"labels":${JSON.stringify([known.asset.type, known.status])},`;
   const modified = formatInstant(addedAt);
-  const created = firstRecordedAt === addedAt ? modified : formatInstant(firstRecordedAt);
+  const created = firstAddedAt === addedAt ? modified : formatInstant(firstAddedAt);
   return (
-    `{"type":"${OBJECT_TYPE}","spec_version":"2.1","id":"${OBJECT_TYPE}--${objectId}",` +
+    `{"type":"${OBJECT_TYPE}","spec_version":"2.1","id":"${OBJECT_TYPE}--${record}",` +
     `"created":"${created}","modified":"${modified}",${revoked}` +
     `"indicator_types":["malicious-activity"],"pattern":${JSON.stringify(pattern)},"pattern_type":"stix",` +
     `"valid_from":"${known?.createdAt ?? created}",${labels}` +
@@ -119,8 +116,8 @@ export const objectJson = (
   );
 };
 
-export const manifestJson = ({ objectId, addedAt }: ObjectRow): string =>
-  `{"id":"${OBJECT_TYPE}--${objectId}","date_added":"${formatInstant(addedAt)}",` +
+export const manifestJson = ({ record, addedAt }: ObjectRow): string =>
+  `{"id":"${OBJECT_TYPE}--${record}","date_added":"${formatInstant(addedAt)}",` +
   `"version":"${formatInstant(addedAt)}","media_type":"${STIX_TYPE}"}`;
 
 export const versionJson = ({ addedAt }: ObjectRow): string => `"${formatInstant(addedAt)}"`;

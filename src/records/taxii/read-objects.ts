@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type IQueryHandler, Query, QueryHandler } from '@nestjs/cqrs';
-import { Gone, Invalid, NotFound, Unavailable } from '../../errors.js';
+import { Gone, Invalid, NotFound } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { LATEST, parseInstant } from '../../events/instant.js';
 import { pause } from '../../flow/time.js';
@@ -191,9 +191,8 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
       const [row] = await send<PageRow>(
         statement.query({ ...parameters, ids: ids && [...ids], versions: versions && [...versions] }),
       );
-      const { upTo, isWhole } = row!.moment;
+      const { upTo } = row!.moment;
       requireReached(isReplica, upTo, start?.[1] ?? null);
-      if (!isWhole) throw new Unavailable('The collections are being filled after an upgrade; try again', 5);
       // Asked after the page: an event that the log still has was also in the log when the page was read.
       if (start !== undefined && !(await this.log.has({ position: BigInt(start[1]), event: start[5] })))
         throw new Gone(FOREIGN);
@@ -207,7 +206,7 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
         if (performance.now() > until) throw notReached();
         continue;
       }
-      const rows = objects?.split('\n').map(parseObject) ?? [];
+      const rows = objects?.split('\n').map((text) => parseObject(collection.kind, text)) ?? [];
       if (last === null || !hasMore) {
         const complete = momentOf({ asOf, position: upTo });
         if (heldAt === null) return { result: { rows, next: undefined, isFound }, ...complete };

@@ -54,8 +54,8 @@ const bodyOf = (example: object) => ({
 const AT = parseInstant('2026-03-01T12:01:00.250Z')!;
 const EXAMPLE: ObjectRow = {
   addedAt: AT,
-  firstRecordedAt: AT,
-  objectId: '1b3a4b25-8f43-5d5c-9d3e-0d5b6f0f6a11',
+  firstAddedAt: AT,
+  record: '1b3a4b25-8f43-5d5c-9d3e-0d5b6f0f6a11',
   id: 'threat-7021',
   item: JSON.stringify({
     asset: { type: 'URL', content: 'polkadot-dot.info' },
@@ -95,7 +95,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ApiParamOptions>> = {
   object: {
     name: 'object',
     description: 'The STIX id of an object.',
-    schema: { type: 'string', examples: [`indicator--${EXAMPLE.objectId}`] },
+    schema: { type: 'string', examples: [`indicator--${EXAMPLE.record}`] },
   },
 };
 
@@ -160,7 +160,7 @@ const objects = (
       private readonly tokens: ConsistencyTokens,
     ) {}
 
-    @Access({ scope: 'read', reads: ['records'] })
+    @Access({ scope: 'read', reads: ['register'] })
     @Taxii(
       described,
       ...Object.entries(PARAMETERS).map(([name, description]) =>

@@ -50,8 +50,8 @@ it('Other work runs after each event that is costly to decode, so that the trans
 
 it.each([
   ['metrics', 'ThreatStatusChanged'],
-  ['records', 'ThreatStatusChanged'],
-  ['records', 'AssetStatusChanged'],
+  ['register', 'ThreatStatusChanged'],
+  ['register', 'AssetStatusChanged'],
   ['asset-statuses', 'AssetStatusChanged'],
   ['asset-groups', 'AssetGrouped'],
 ] as const)('Other work runs after each event that is costly to prepare for %s: %s', async (name, type) => {
@@ -68,7 +68,7 @@ it('An invalid copy is parked with the place of the original, and copies alone d
   const dispatched = async (data: unknown) => {
     const events = [{ ...event!, data, position: 40n, copyOf: original }];
     const parts = await dispatchBatch(projections, places, { events, position: 40n, timeOf }, new Decisions(), none);
-    return parts.find(({ projection }) => projection.name === 'records')!;
+    return parts.find(({ projection }) => projection.name === 'register')!;
   };
   expect((await dispatched({})).unreadable).toMatchObject([original]);
   const { events, move } = await dispatched(event!.data);

@@ -3,7 +3,7 @@ import { decodeEvent } from '../../../projections/engine/parking.js';
 import { dropParked, listParked, retryParked } from '../../../projections/engine/parked.js';
 import { type ProjectedEvent, transact } from '../../../projections/engine/projection.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
-import { records } from '../../../projections/records/projection.js';
+import { register } from '../../../projections/register/projection.js';
 import type { RecordedEvent } from '../../../src/event-log/event-log.js';
 import { newStoredKey } from '../../../src/events/stored-key.js';
 import { redactData } from '../../../src/events/redacted.js';
@@ -48,7 +48,7 @@ const rewritten = (events: readonly RecordedEvent[]): RecordedEvent[] =>
     return isRedacted ? { ...event, data: redactData(event.data as never) } : event;
   });
 
-const TABLES = ['listed_records', 'brand_records', 'reviewed_entries', 'disputes'];
+const TABLES = ['register', 'register_brands', 'entries', 'disputes'];
 const rowsIn = async (): Promise<Record<string, unknown>> => {
   const rows: Record<string, unknown> = {};
   for (const table of TABLES)
@@ -66,11 +66,11 @@ const retried = async (
     index < setBackFrom ? event : { ...event, recordedAt: event.recordedAt - 1_000 },
   );
   const ids = new Set(events.filter((_, index) => parks(index)).map(({ id }) => id));
-  const refusing: typeof records = {
-    ...records,
+  const refusing: typeof register = {
+    ...register,
     prepare: async (all, recorded) => {
       if (all.some(({ id }) => ids.has(id))) throw new Error('not now');
-      return records.prepare(all, recorded);
+      return register.prepare(all, recorded);
     },
   };
   await projectToHead(new InMemoryEventLog(events), database.pool, [refusing]);
@@ -78,9 +78,9 @@ const retried = async (
   const parked = await listParked(database.pool);
   expect(parked).toHaveLength(ids.size);
   for (const one of order?.shuffled(parked) ?? parked)
-    expect(await retryAndProject(source, records, one)).toBeUndefined();
+    expect(await retryAndProject(source, register, one)).toBeUndefined();
   const rows = await rowsIn();
-  await rebuild(source, [records]);
+  await rebuild(source, [register]);
   return { rows, rebuilt: await rowsIn() };
 };
 
@@ -167,7 +167,7 @@ describe('A retried event leaves the rows of a rebuild', () => {
     const many = Array.from({ length: 90 }, (_, n) => entry(1, day(n), n % 3 === 0 ? ['acme', 'b'] : ['acme']));
     const { rows, rebuilt } = await retried(many, (n) => n === 88);
     expect(rows).toEqual(rebuilt);
-    const text = 'select jsonb_array_length(history -> $1) as changes from read.reviewed_entries';
+    const text = 'select jsonb_array_length(history -> $1) as changes from read.entries';
     expect((await database.pool.query(text, ['changes'])).rows).toEqual([{ changes: 64 }]);
   });
 
@@ -183,7 +183,7 @@ describe('A retried event leaves the rows of a rebuild', () => {
     const threats = ['a', 'b', 'c', 'd'].map((id) => sentThreat(id));
     const { rows, rebuilt } = await retried(threats, (index) => index === 1, { setBackFrom: 2 });
     expect(rows).toEqual(rebuilt);
-    const { rows: dates } = await database.pool.query('select distinct added_at from read.listed_records');
+    const { rows: dates } = await database.pool.query('select distinct added_at from read.register');
     expect(dates).toHaveLength(threats.length);
   });
 
@@ -203,10 +203,10 @@ describe('A retried event leaves the rows of a rebuild', () => {
       return result.projected;
     });
     const after = async (batches: readonly (readonly ProjectedEvent[])[]): Promise<unknown> => {
-      for (const table of [...TABLES, 'recording_clock']) await database.pool.query(`delete from read.${table}`);
+      for (const table of [...TABLES, 'register_clock']) await database.pool.query(`delete from read.${table}`);
       for (const batch of batches)
         await transact(database.pool, 'read', async (transaction) =>
-          (await records.prepare(batch as never, batch))(transaction),
+          (await register.prepare(batch as never, batch))(transaction),
         );
       return rowsIn();
     };
@@ -218,11 +218,11 @@ describe('A retried event leaves the rows of a rebuild', () => {
 
   it('stays parked if too many events are after it', async () => {
     const [state] = recordedInOrder([threat(1, day(1))]) as [RecordedEvent];
-    const refusing: typeof records = {
-      ...records,
+    const refusing: typeof register = {
+      ...register,
       prepare: async (all, recorded) => {
         if (all.length > 0) throw new Error('not now');
-        return records.prepare(all, recorded);
+        return register.prepare(all, recorded);
       },
     };
     const log = new InMemoryEventLog([state]);
@@ -235,22 +235,22 @@ describe('A retried event leaves the rows of a rebuild', () => {
       pages += 1;
       return Array.from({ length: limit }, (_, n) => ({ ...state, revision: from + BigInt(n) }));
     };
-    expect(await retryAndProject({ pool: database.pool, log }, records, parked!)).toBe(
+    expect(await retryAndProject({ pool: database.pool, log }, register, parked!)).toBe(
       'more than 100000 events follow it in the stream threat-acme:t',
     );
     expect(pages).toBe(50);
     expect(await listParked(database.pool)).toMatchObject([{ attempts: 2 }]);
-    expect(await rowsIn()).toMatchObject({ listed_records: [] });
+    expect(await rowsIn()).toMatchObject({ register: [] });
   });
 });
 
 describe('A parked event', () => {
   const poison = { ids: new Set<string>() };
-  const refusing: typeof records = {
-    ...records,
+  const refusing: typeof register = {
+    ...register,
     prepare: async (all, recorded) => {
       if (all.some(({ id }) => poison.ids.has(id))) throw new Error('not now');
-      return records.prepare(all, recorded);
+      return register.prepare(all, recorded);
     },
   };
   /** A log of three threats, of which the second one is parked. */
@@ -263,7 +263,7 @@ describe('A parked event', () => {
     return { source: { pool: database.pool, log }, parked: parked! };
   };
   const listed = async () =>
-    (await database.pool.query('select id, position from read.listed_records order by position')).rows;
+    (await database.pool.query('select id, position from read.register order by position')).rows;
 
   it('is listed at the place of the retry that applied it, now and after a rebuild', async () => {
     const { source, parked } = await parkSecond();
@@ -277,7 +277,7 @@ describe('A parked event', () => {
       { id: 'c', position: 2 },
       { id: 'b', position: head },
     ]);
-    await rebuild(source, [records]);
+    await rebuild(source, [register]);
     expect(await listed()).toEqual(rows);
     expect(await listParked(database.pool)).toEqual([]);
     // Readers keep the beginning of the id of the event at their position.
@@ -290,13 +290,13 @@ describe('A parked event', () => {
       const { source, parked } = await parkSecond();
       for (let n = 0; n < retries; n += 1) expect(await retryAndProject(source, refusing, parked)).toBe('not now');
       poison.ids.clear();
-      await rebuild(source, [records]);
+      await rebuild(source, [register]);
       expect(await listParked(database.pool)).toEqual([{ ...parked, attempts: 1 + retries }]);
       expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
-      expect(await retryAndProject(source, records, parked)).toBeUndefined();
+      expect(await retryAndProject(source, register, parked)).toBeUndefined();
       const rows = await listed();
       expect(rows.at(-1)).toEqual({ id: 'b', position: Number(await source.log.head()) });
-      await rebuild(source, [records]);
+      await rebuild(source, [register]);
       expect(await listed()).toEqual(rows);
     },
   );
@@ -307,7 +307,7 @@ describe('A parked event', () => {
     await dropParked(source.log, [parked], 'a duplicate');
     poison.ids.clear();
     expect(await retryAndProject(source, refusing, parked)).toBeUndefined();
-    await rebuild(source, [records]);
+    await rebuild(source, [register]);
     expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
     expect(await listParked(database.pool)).toEqual([]);
   });
@@ -324,8 +324,8 @@ describe('A parked event', () => {
     poison.ids.clear();
     let isFirst = true;
     const reached: bigint[] = [];
-    const meanwhile: typeof records = {
-      ...records,
+    const meanwhile: typeof register = {
+      ...register,
       prepare: async (all, recorded) => {
         if (isFirst) {
           isFirst = false;
@@ -336,7 +336,7 @@ describe('A parked event', () => {
             [parked.event_id.replace(/^./, (digit) => (digit === '0' ? '1' : '0'))],
           );
         }
-        return records.prepare(all, recorded);
+        return register.prepare(all, recorded);
       },
     };
     await rebuild(source, [meanwhile], (position) => reached.push(position));

@@ -6,7 +6,7 @@ import type { Source } from '../../../projections/engine/apply-log.js';
 import { type Projection, versionOf } from '../../../projections/engine/projection.js';
 import { rebuild, rebuildOutdated } from '../../../projections/engine/rebuild.js';
 import { verify } from '../../../projections/engine/verify.js';
-import { records } from '../../../projections/records/projection.js';
+import { register } from '../../../projections/register/projection.js';
 import { PROJECTIONS as ALL } from '../../../projections/registry.js';
 import { Backoff } from '../../../src/flow/time.js';
 import { createPool } from '../../../src/postgres/pool.js';
@@ -271,8 +271,8 @@ describe('The tables of a projection', () => {
       create role ${reporter}; create role ${owner};
       grant usage on schema read to ${reporter}; grant usage, create on schema read to ${owner};
       alter table read.days owner to ${owner}; grant select on read.days to ${reporter} with grant option;
-      grant select, trigger on read.listed_records to ${reporter}; grant select on read.asset_statuses to public;
-      grant select (organization, brand) on read.brand_records to ${reporter}`);
+      grant select, trigger on read.register to ${reporter}; grant select on read.asset_statuses to public;
+      grant select (organization, brand) on read.register_brands to ${reporter}`);
     try {
       const before = await access();
       const log = new InMemoryEventLog();
@@ -280,7 +280,7 @@ describe('The tables of a projection', () => {
       await rebuild({ pool: database.pool, log }, ALL);
       expect(await access()).toEqual(before);
       await database.pool.query(
-        `begin; set local role ${reporter}; select organization from read.brand_records; commit`,
+        `begin; set local role ${reporter}; select organization from read.register_brands; commit`,
       );
     } finally {
       await database.pool.query(`
@@ -304,21 +304,21 @@ describe('The tables of a projection', () => {
     connection.release(true);
     try {
       await database.pool.query(`
-        alter index read.listed_records_feed set tablespace ${tablespace};
-        alter index read.listed_records_pkey set tablespace ${tablespace}`);
+        alter index read.register_feed set tablespace ${tablespace};
+        alter index read.register_pkey set tablespace ${tablespace}`);
       const log = new InMemoryEventLog();
       const before = await shape();
       expect(JSON.stringify(before)).toContain(tablespace);
-      await projectToHead(log, database.pool, [records]);
-      await rebuild({ pool: database.pool, log }, [records]);
+      await projectToHead(log, database.pool, [register]);
+      await rebuild({ pool: database.pool, log }, [register]);
       expect(await shape()).toEqual(before);
     } finally {
       // Dropping a tablespace waits until the server has written and synchronised the databases of all specs. A server
       // that is deleted after the run need not drop it.
       if (process.env['TEST_DATABASE_ENDS_WITH_RUN'] !== 'yes') {
         await database.pool.query(`
-          alter index read.listed_records_feed set tablespace pg_default;
-          alter index read.listed_records_pkey set tablespace pg_default`);
+          alter index read.register_feed set tablespace pg_default;
+          alter index read.register_pkey set tablespace pg_default`);
         await database.pool.query(`drop tablespace ${tablespace}`);
       }
     }
@@ -331,12 +331,12 @@ describe('The tables of a projection', () => {
       const query = `
         select count(*)::int as n from pg_index join pg_class c on c.oid = indrelid
         where relnamespace = $1::regnamespace and relname = any($2) and not indisunique`;
-      return (await database.pool.query<{ n: number }>(query, [schema, records.indexedForReaders])).rows[0]!.n;
+      return (await database.pool.query<{ n: number }>(query, [schema, register.indexedForReaders])).rows[0]!.n;
     };
     const complete = await secondary('read');
     const counts: Promise<number>[] = [];
-    await rebuild({ pool: database.pool, log }, [records], () => {
-      if (counts.length === 0) counts.push(secondary('read_next_records'));
+    await rebuild({ pool: database.pool, log }, [register], () => {
+      if (counts.length === 0) counts.push(secondary('read_next_register'));
     });
     expect(await Promise.all(counts)).toEqual([0]);
     expect(await secondary('read')).toBe(complete);
@@ -357,10 +357,10 @@ describe('The tables of a projection', () => {
       setTimeout(() => stop.abort('SIGTERM'), 50);
       return send({ text: 'select pg_sleep(3600)' });
     });
-    await expect(rebuild({ pool, log }, [records], undefined, stop.signal)).rejects.toBe('SIGTERM');
+    await expect(rebuild({ pool, log }, [register], undefined, stop.signal)).rejects.toBe('SIGTERM');
     // The server also ends the statement if the process is killed.
     expect(checks).toEqual([{ interval: checks[0]!.isLinux ? '5s' : '0', isLinux: expect.any(Boolean) }]);
-    expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
+    expect(await verify({ pool: database.pool, log }, [register])).toEqual([]);
   });
 
   it('are filled without scans of those tables that have only unique indexes meanwhile', async () => {

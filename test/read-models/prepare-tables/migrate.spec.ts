@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { ConfigError } from '../../../src/runtime/config.js';
 import { migrateReadModels } from '../../../src/read-models/prepare-tables.js';
 import { newDatabase } from '../../support/open-for-tests.js';
-import { AS_BEFORE, AS_VERSION_2_0_0 } from '../migrations/version-2-0-0.js';
 
 const database = newDatabase();
 
@@ -20,76 +19,36 @@ const shape = (): Promise<unknown> =>
     union all select indexdef from pg_indexes where schemaname in ('read', 'service')
     order by 1`);
 
-const WEBHOOK = `
-  insert into read.webhook_endpoints (organization, id, state, created_at, request_key_hash, revision, url, types,
-      asset_types, batch, secret_generation, secret_key, start_after, start_log, replay, updated_at)
-    values ('acme', 'wh_1', 'ACTIVE', 7, null, 3, 'https://acme.example', '{threat}', '{URL,X}', 5, 2, 'k', -1, 'log', 1, 8);
-  insert into service.webhook_progress (endpoint, replay, log_id, position, tries, last_success_at, last_failure,
-      refused, event)
-    values ('wh_1', 1, 'log', 40, 0, 6, '{"at":5,"error":"answered 503","answer":""}', 0, '40:0123abcd'),
-      ('wh_2', 1, 'log', 41, 0, null, null, 0, '40:0123abcd');
-  insert into service.webhook_attempts (endpoint, number, at, is_test, webhook_id, records, status, took, set_aside)
-    values ('wh_1', 1, 6, false, 'm1', 2, 204, 41, '{"type":"threat","id":"t"}');`;
+/** Converts the tables of this version to those of version 2.2.0, without most of their columns. */
+const AS_VERSION_2_2_0 = `
+  delete from read.later_migrations where name in ('0036-bounded-times', '0037-register');
+  drop table read.register, read.register_brands, read.entries, read.register_clock, service.bounded_times;
+  create table read.listed_records (organization text);
+  create table read.brand_records ();
+  create table read.reviewed_entries ();
+  create table read.recording_clock ();`;
 
-describe('The tables of an earlier version', () => {
-  it.each([
-    ['2.0.0', AS_VERSION_2_0_0],
-    ['the unreleased version before this one', AS_BEFORE],
-  ])('have the same columns and indexes as new tables after an upgrade from %s', async (_, changes) => {
-    const expected = await shape();
-    await query(changes);
-    expect(await shape()).not.toEqual(expected);
+describe('The tables of version 2.2.0', () => {
+  const tables = async (): Promise<unknown> =>
+    (await query(`select tablename as name from pg_tables where schemaname in ('read', 'service') order by 1`)).map(
+      ({ name }) => name,
+    );
+
+  it('stay beside those of this version if a projector has filled them, for processes of version 2.2.0', async () => {
+    const expected = await tables();
+    await query(`${AS_VERSION_2_2_0} insert into read.listed_records values ('acme');
+      insert into read.checkpoints (projection, log_id, position, as_of) values ('records', 'log', 1, 1)`);
     await migrateReadModels(database.pool);
-    expect(await shape()).toEqual(expected);
+    const old = ['listed_records', 'brand_records', 'reviewed_entries', 'recording_clock'];
+    expect(await tables()).toEqual([...(expected as string[]), ...old].sort());
+    expect(await query('select * from read.listed_records')).toEqual([{ organization: 'acme' }]);
   });
 
-  it('keep webhooks, but the listed records and their checkpoint are deleted, so that the records are projected again', async () => {
-    await query(`${AS_BEFORE};${WEBHOOK}
-      insert into read.listed_records (organization, kind, id, version, event_id, position, stored_at)
-        values ('acme', 1, 'r', 0, '00000000-0000-4000-8000-000000000000', 1, 1);
-      insert into read.checkpoints (projection, log_id, position, as_of) values ('records', 'log', 1, 1), ('metrics', 'log', 1, 1)`);
-    await migrateReadModels(database.pool);
-    expect(await query('select * from read.listed_records')).toEqual([]);
-    expect(await query('select projection from read.checkpoints')).toEqual([{ projection: 'metrics' }]);
-    const secret = { generation: 2, masterKey: 'k' };
-    const filter = { types: ['threat'], assetTypes: ['URL', 'X'], batch: 5 };
-    const start = { startAfter: -1, startLog: 'log', replay: 1, createdAt: 7, updatedAt: 8 };
-    const endpoint = { organization: 'acme', webhookId: 'wh_1', url: 'https://acme.example', state: 'ACTIVE' };
-    expect(await query('select endpoint from read.webhook_endpoints')).toEqual([
-      { endpoint: { ...endpoint, ...filter, ...secret, ...start } },
-    ]);
-    expect(await query('select progress from service.webhook_progress order by endpoint')).toEqual([
-      {
-        progress: {
-          replay: 1,
-          logId: 'log',
-          position: 40,
-          event: '0123abcd',
-          parked: null,
-          parkedFrom: null,
-          failingSince: null,
-          tries: 0,
-          nextAttemptAt: null,
-          refused: 0,
-          lastSuccessAt: 6,
-          lastFailure: { at: 5, error: 'answered 503', answer: '' },
-        },
-      },
-      // The stored event of this progress belonged to another position, so it is not kept.
-      { progress: expect.objectContaining({ position: 41, event: null, lastFailure: null }) },
-    ]);
-    const attempt = { at: 6, deliveryId: 'm1', records: 2, ms: 41, isTest: false, status: 204 };
-    expect(await query('select attempt from service.webhook_attempts')).toEqual([
-      { attempt: { ...attempt, setAside: { type: 'threat', id: 't' } } },
-    ]);
-  });
-
-  it('keep the schema `service` if the schema `read` was dropped before the upgrade', async () => {
+  it('are dropped if they were never filled', async () => {
     const expected = await shape();
-    await query(`${AS_BEFORE};${WEBHOOK} drop schema read cascade`);
+    await query(AS_VERSION_2_2_0);
     await migrateReadModels(database.pool);
     expect(await shape()).toEqual(expected);
-    expect(await query('select endpoint from service.webhook_progress order by 1')).toHaveLength(2);
   });
 });
 
@@ -102,21 +61,15 @@ describe('The tables of this version', () => {
     expect(await query('select * from service.key_uses')).toEqual([{ key_id: 'k', last_used_at: 1 }]);
   });
 
-  it('contain the organizations of events that version 2.0.0 had parked', async () => {
-    await query(`${AS_VERSION_2_0_0}
-      insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
-        select 'p', ('00000000-0000-4000-8000-00000000000' || n)::uuid, n, 's', n, 'AssetStatusChanged', data::json, '{}', '', 0
-        from (values (1, '{"changeId":"c","brandReviews":[{"organization":"acme"}]}'), (2, '{"changeId":"\\u0000"}')) e (n, data)`);
-    await migrateReadModels(database.pool);
-    expect(await query('select change_id, organizations from read.parked_events order by position')).toEqual([
-      { change_id: 'c', organizations: ['acme'] },
-      { change_id: null, organizations: null },
-    ]);
-  });
-
-  it('cannot be converted from a version before 2.0.0', async () => {
-    await query(`${AS_VERSION_2_0_0} delete from read.later_migrations`);
-    await expect(migrateReadModels(database.pool)).rejects.toThrow(ConfigError);
-    await expect(migrateReadModels(database.pool)).rejects.toThrow('Drop the schema `read` and start again');
-  });
+  it.each([
+    ['read models', 'delete from read.later_migrations'],
+    ['progress of webhooks', 'drop schema read cascade; alter table service.webhook_progress add replay integer'],
+  ])(
+    'are not made from %s of a version before 2.1.0, and the error names the version in between',
+    async (_, change) => {
+      await query(change);
+      await expect(migrateReadModels(database.pool)).rejects.toThrow(ConfigError);
+      await expect(migrateReadModels(database.pool)).rejects.toThrow('Upgrade to 2.2.0 first');
+    },
+  );
 });

@@ -25,11 +25,10 @@ beforeAll(async () => {
     keys[organization] = await app.issueKey({ organization });
     // One statement per organization, because the statements of this pool have a timeout.
     await app.pool.query(
-      `insert into read.listed_records
-        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
-       select $1, 2, 't-' || n, n, gen_random_uuid(), n, n, n, case when n <= 3 then 'FEW' else 'BLOCKED' end, 'URL',
-         json_build_object('id', 't-' || n, 'asset', json_build_object('type', 'URL', 'content', repeat('x', 2000)),
-           'status', '', 'createdAt', '', 'updatedAt', '')
+      `insert into read.register
+        (record, added_at, has_counted, organization, kind, id, version, event_id, position, stored_at, created_at, status, type, content)
+       select gen_random_uuid(), 0, false, $1, 2, 't-' || n, n, gen_random_uuid(), n, n, n, case when n <= 3 then 'FEW' else 'BLOCKED' end, 'URL',
+         repeat('x', 2000)
        from generate_series(1, ${ROWS}) n`,
       [organization],
     );
@@ -86,10 +85,10 @@ describe('A CSV export of records', () => {
   it('is from one snapshot while records are written', async () => {
     const answer = await open('acme');
     await app.pool.query(`
-      update read.listed_records set status = 'CHANGED', created_at = created_at + 1000000 where organization = 'acme' and id like '%7';
-      insert into read.listed_records
-        (organization, kind, id, version, event_id, position, stored_at, created_at, status, type, item)
-      select 'acme', 2, 'new-' || n, n, gen_random_uuid(), n, n, -n, 'BLOCKED', 'URL', '{}' from generate_series(1, 100) n`);
+      update read.register set status = 'CHANGED', created_at = created_at + 1000000 where organization = 'acme' and id like '%7';
+      insert into read.register
+        (record, added_at, has_counted, organization, kind, id, version, event_id, position, stored_at, created_at, status, type, content)
+      select gen_random_uuid(), 0, false, 'acme', 2, 'new-' || n, n, gen_random_uuid(), n, n, -n, 'BLOCKED', 'URL', 'x' from generate_series(1, 100) n`);
     const [head, ...lines] = await linesOf(answer);
     expect(head).toBe('id,asset.type,asset.content,status,createdAt,updatedAt');
     const ids = lines.map((line) => line.split(',')[0]);
@@ -114,7 +113,7 @@ describe('A CSV export of records', () => {
     await eventually('the transaction of the export has ended', async () => {
       const { rowCount } = await app.pool.query(
         `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
-           and query like '%listed_records%'`,
+           and query like '%read.register%'`,
       );
       return rowCount! > 0;
     });

@@ -37,7 +37,7 @@ beforeEach(() => {
   const current = async () => {
     if (fails) throw new Error('the database is unavailable');
     polls += 1;
-    return new Map([['records', { projection: 'records', position: upTo, asOf: 1_000 + polls }]]);
+    return new Map([['register', { projection: 'register', position: upTo, asOf: 1_000 + polls }]]);
   };
   const checkpoints = { current } as unknown as Checkpoints;
   watch = new FeedWatch(pool, readiness, checkpoints, new WaitingRequests(), undefined, clock);

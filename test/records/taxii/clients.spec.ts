@@ -347,8 +347,8 @@ const service = async (organization: string): Promise<Side> => {
     whole: async () => {
       await projecting.reached();
       const { rows } = await app.pool.query<{ id: string; at: string }>(
-        `select 'indicator--' || object_id as id, added_at as at from read.listed_records
-         where organization = $1 and object_id is not null`,
+        `select 'indicator--' || record as id, added_at as at from read.register
+         where organization = $1 and has_counted`,
         [organization],
       );
       expect(rows.length).toBeGreaterThan(300);

@@ -153,8 +153,8 @@ describe('The collections of TAXII', () => {
     await store(...Array.from({ length: 30 }, (_, n) => threat(`together-${n}`)));
     await eventually('the objects', async () => (await find('together-29')) !== undefined);
     const { rows } = await app.pool.query<{ added_at: number; n: number }>(
-      `select added_at, count(*)::int as n from read.listed_records
-       where object_id is not null and organization = 'acme' and kind = 2 group by 1 order by 1`,
+      `select added_at, count(*)::int as n from read.register
+       where has_counted and organization = 'acme' and kind = 2 group by 1 order by 1`,
     );
     const found: string[] = [];
     for (let after = ''; ;) {
@@ -283,13 +283,13 @@ describe('The collections of TAXII', () => {
     await store(...Array.from({ length: count }, (_, n) => threat(`big-${n}`, { organization: 'big' })));
     await store(threat('big-last', { organization: 'big' }));
     await app.pool.query(
-      `update read.listed_records set added_at = (select min(added_at) from read.listed_records where organization = 'big')
+      `update read.register set added_at = (select min(added_at) from read.register where organization = 'big')
        where organization = 'big' and id <> 'big-last'`,
     );
     const page = (query: string): Promise<ApiResponse> => get(`${THREATS}/objects/?limit=1000${query}`, big);
     const bigLast = async (): Promise<string> => {
       const { rows } = await app.pool.query<{ id: string }>(
-        `select 'indicator--' || object_id as id from read.listed_records where organization = 'big' and id = 'big-last'`,
+        `select 'indicator--' || record as id from read.register where organization = 'big' and id = 'big-last'`,
       );
       return rows[0]!.id;
     };
@@ -307,7 +307,9 @@ describe('The collections of TAXII', () => {
       ({ next } = body);
     }
     expect([received.length, new Set(received).size]).toEqual([count + 1, count + 1]);
-    await app.pool.query(`update read.listed_records set item = null where organization = 'big' and id <> 'big-last'`);
+    await app.pool.query(
+      `update read.register set created_at = null, content = null where organization = 'big' and id <> 'big-last'`,
+    );
     const small = await page('');
     expect([small.body.objects.length, small.body.more]).toEqual([5_000, true]);
     const rest = await page(`&next=${small.body.next}`);
@@ -445,11 +447,11 @@ describe('A request of TAXII', () => {
     const id = randomUUID();
     const text = `
       with row as (
-        select position from read.listed_records
-        where kind = ${LISTED_KIND.threat} and object_id is not null and organization = 'acme'
+        select position from read.register
+        where kind = ${LISTED_KIND.threat} and has_counted and organization = 'acme'
         order by added_at, position desc limit 1
       ), moved as (update log.events e set event_id = $1 from row where e.position = row.position)
-      update read.listed_records r set event_id = $1, moved_by = null, moved_to = null from row
+      update read.register r set event_id = $1, moved_by = null from row
       where r.position = row.position`;
     expect((await app.pool.query(text, [id])).rowCount).toBe(1);
     expect((await get(`${objects}?next=${first.body.next}`)).status).toBe(410);

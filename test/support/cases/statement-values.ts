@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { ROW_STEPS } from '../../../src/read-models/erasures.js';
 import { countUpTo, FEWEST_BRANCHES, listPage, SAMPLE_FILTERS } from '../../../src/records/page-sql.js';
 
@@ -12,6 +13,8 @@ const id = (i: number): string => `00000000-0000-4000-8000-${String(i).padStart(
 export const hash = (i: number): string => String(i).padStart(32, '0');
 const key = (prefix: string) => (i: number) => `${prefix}${i}`;
 const number = (i: number): number => i;
+/** The UUID that `tables` gives the record with this id. */
+const recordUuid = (prefix: string) => (i: number) => createHash('md5').update(`${prefix}${i}`).digest('hex');
 /** Returns the columns of a batch. Each is a function of the row number, or a constant value. */
 const columns = (
   batch: Batch,
@@ -31,15 +34,16 @@ export const tables = (n: number): string => {
     insert into read.checkpoints (projection, log_id, position, as_of)
       select 'p' || i, 'log', 0, 0 from generate_series(1, 10) i;
     insert into read.checkpoints (projection, log_id, position, as_of)
-      select name, 'log', ${n}, 0 from unnest(array['metrics', 'takedowns', 'asset-groups', 'asset-statuses', 'records']) name;
+      select name, 'log', ${n}, 0 from unnest(array['metrics', 'takedowns', 'asset-groups', 'asset-statuses', 'register']) name;
     insert into read.projector_leases (lane, owner, epoch, expires_at) values ('counts', 'me', 1, 0);
-    insert into read.listed_records
-      select 'acme', 2, 'r' || i, 2, ${uuid}, i, 0, i, 'BLOCKED', 'URL', ${uuid}, '{}', null, null, i, i, ${uuid} ${rows};
-    insert into read.listed_records
-      select 'acme', 4, 'c' || i, 2, ${uuid}, i, 0, i, 'BLOCKED', 'URL', ${uuid}, '{}', null, null, i, i, ${uuid} ${rows};
-    insert into read.brand_records select 'acme', 2, 'r' || i, 'shoes', i, 'BLOCKED', 'URL', ${uuid} ${rows};
-    insert into read.brand_records select 'acme', 2, 'r' || i, 'b' || lpad(i::text, 6, '0'), i, 'BLOCKED', 'URL', ${uuid} ${rows};
-    insert into read.reviewed_entries select 'c' || i, 2, ${uuid}, array['acme'] ${rows};
+    insert into read.register
+      select md5('r' || i)::uuid, 'acme', 2, 'r' || i, 2, ${uuid}, i, null, i, i, i, true, i, 'BLOCKED', 'URL', ${uuid}, 'x' ${rows};
+    insert into read.register
+      select md5('c' || i)::uuid, 'acme', 4, 'c' || i, 2, ${uuid}, i, null, i, i, i, true, i, 'BLOCKED', 'URL', ${uuid}, 'x' ${rows};
+    insert into read.register_brands
+      select md5('r' || i)::uuid, 'acme', 2, 'r' || i, brand, i, 'BLOCKED', 'URL', ${uuid}
+      from generate_series(1, ${n}) i, unnest(array['shoes', 'b' || lpad(i::text, 6, '0')]) brand;
+    insert into read.entries select 'c' || i, 2, ${uuid}, array['acme'], '{"before":null,"changes":[]}' ${rows};
     insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
       select 'p' || (i % 10), ${uuid}, i, 's', i, 'T', '{}', '{}', '', 0 ${rows};
     insert into read.records select 'acme', 'threat', 'r' || i, 2, ${uuid}, '[]', i ${rows};
@@ -112,7 +116,7 @@ const lists = (): Record<string, Values> => {
 const objects: Record<string, Values> = {
   'taxii-next': (_, n) => ['acme', 2, -1, 0, Math.min(n, 1_000), null, null],
   'taxii-next-versions': (b) => ['acme', 2, -1, 0, 100, null, b(number)],
-  'taxii-next-ids': (b) => ['acme', 2, -1, 0, 100, b(id), null],
+  'taxii-next-ids': (b) => ['acme', 2, -1, 0, 100, b(recordUuid('r')), null],
 };
 
 const erasures: Record<string, Values> = Object.fromEntries(
@@ -149,9 +153,9 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'erasure-rewrite-reasons': (_, n) => [0, Math.min(n, 1_000)],
   'erasure-read-certificate': () => ['d'],
   'feed-ready-requests': (b) => columns(b, 'acme', '1,2', number),
-  'records-find': () => ['acme', 2, 'r1'],
+  'records-find': () => ['acme', id(1)],
   'records-last-change': () => ['acme', 2, number],
-  'records-fill': () => ['0023-baseline'],
+  'records-fill': () => ['0037-register'],
   'log-read-places': (b) => columns(b, number),
   'log-read-next': (_, n) => [-1, n],
   'log-read-stream': (_, n) => ['s1', 0, n],
@@ -311,21 +315,27 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'bounded-times-read': (b) => [b(number)],
   'brands-store': (b) => columns(b, 'acme', key('b'), true, 4, id, 'B'),
   'feature-flags-store': (b) => columns(b, 'acme', key('f'), true, 4, id),
-  'records-store': (b) =>
-    columns(b, 'acme', 2, key('r'), 4, id, number, 1, id, 1, 2, 'BLOCKED', 'URL', id, '{}', number, 1, id),
-  'records-read-clock': () => [],
-  'records-set-clock': () => [1, AT, AT],
-  'records-delete-of-brands': (b) => columns(b, 'acme', 2, key('r')),
-  'records-insert-of-brands': (b) => columns(b, 'acme', 2, (i) => `r${i + MAX_ROWS}`, 'shoes', 1, 'BLOCKED', 'URL', id),
-  'records-delete-listed': (b) => columns(b, 'acme', 2, key('r')),
-  'records-read-entries': (b) => [b(key('c'))],
-  'records-read-verdicts': (b) => columns(b, 'acme', key('c')),
-  'records-read-listed': (b) => columns(b, 'acme', 2, key('r')),
-  'records-redact-listed': (b) => columns(b, 'acme', 2, key('r'), '{}', number, id, 1, number),
-  'records-redact-of-brands': (b) => columns(b, 'acme', 2, key('r')),
-  'records-read-disputes': (b) => columns(b, 'acme', key('d')),
-  'records-store-disputes': (b) => columns(b, 'acme', key('d'), id, 4, 4, 'ACCEPTED', null, 1, '{}', '{}'),
-  'records-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}', '{"before":null,"changes":[]}'),
+  'register-enter': (b) => [
+    ...columns(b, recordUuid('r'), 'acme', 2, key('r'), 4, id, number, null, 1, 1, 1, true, 1, 'BLOCKED', 'URL'),
+    ...columns(b, id, 'x', '{shoes}', null),
+  ],
+  'register-update': (b) => [
+    ...columns(b, recordUuid('r'), 'acme', 2, key('r'), 4, id, number, null, 1, 1, 1, true, 1, 'BLOCKED', 'URL'),
+    ...columns(b, id, 'x', '{shoes}', null),
+  ],
+  'register-update-first': (b) => columns(b, recordUuid('r'), 1, true),
+  'register-delete': (b) => [b(recordUuid('r'))],
+  'register-delete-brands': (b) => [b(recordUuid('r'))],
+  'register-insert-brands': (b) => columns(b, recordUuid('n'), 'acme', 2, key('n'), 'shoes', 1, 'BLOCKED', 'URL', id),
+  'register-read': (b) => [b(recordUuid('r'))],
+  'register-redact': (b) => columns(b, recordUuid('r'), number, id, 1, number, '[redacted]', null),
+  'register-redact-brands': (b) => [b(recordUuid('r'))],
+  'register-read-entries': (b) => [b(key('c'))],
+  'register-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}', '{"before":null,"changes":[]}'),
+  'register-read-clock': () => [],
+  'register-set-clock': () => [1, AT, AT],
+  'register-read-disputes': (b) => columns(b, 'acme', key('d')),
+  'register-store-disputes': (b) => columns(b, 'acme', key('d'), id, 4, 4, 'ACCEPTED', null, 1, '{}', '{}'),
   'asset-statuses-read-entries': (b) => [b(key('c'))],
   'asset-statuses-redact-entries': (b) => [b(key('c'))],
   'asset-statuses-store-entries': (b) =>

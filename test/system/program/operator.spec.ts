@@ -160,11 +160,11 @@ describe('The operator’s command, while the service runs', () => {
       attempts: 1,
     });
     // Each projection has its own lane, so one may be later than the other.
-    await eventuallyPasses(async () => expect(await ask('parked', 'list')).toEqual(['metrics', 'records'].map(row)));
+    await eventuallyPasses(async () => expect(await ask('parked', 'list')).toEqual(['metrics', 'register'].map(row)));
     const lines = (await call('parked', 'list')).out.trimEnd().split('\n');
     const begins = (projection: string): string => `${id} ${projection} ThreatStatusChanged in threat-acme:t1 since `;
     expect(lines).toEqual(
-      ['metrics', 'records'].map((each) => expect.stringMatching(`^${begins(each)}\\S+, tried once: .`)),
+      ['metrics', 'register'].map((each) => expect.stringMatching(`^${begins(each)}\\S+, tried once: .`)),
     );
     expect((await call('parked', 'retry')).code).toBe(1);
     expect((await call('parked', 'drop', id)).code).toBe(2);
@@ -172,7 +172,7 @@ describe('The operator’s command, while the service runs', () => {
     expect(await call('parked', 'retry')).toMatchObject({ code: 0, out: 'Nothing is parked\n' });
     await healthSays('ready');
     const statuses = await ask<{ projection: string; parked: number }[]>('projections', 'status');
-    expect(statuses.map(({ projection }) => projection)).toEqual(expect.arrayContaining(['metrics', 'records']));
+    expect(statuses.map(({ projection }) => projection)).toEqual(expect.arrayContaining(['metrics', 'register']));
     expect(statuses.filter(({ parked }) => parked > 0)).toEqual([]);
     expect((await call('projections', 'verify')).code).toBe(0);
     expect((await call('projections', 'rebuild', 'brands-and-flags')).code).toBe(0);

@@ -24,7 +24,7 @@ const SHOWN: Readonly<Record<string, string>> = {
   'asset-statuses': 'the asset check and its history',
   'asset-groups': 'asset groups, their counts and assets',
   takedowns: 'the takedown statistics',
-  records: 'the lists of records',
+  register: 'the lists of records',
 };
 const RECORDS: Readonly<Record<RecordKind, string>> = {
   report: 'A report: `organization` and `reportId`',

@@ -197,8 +197,8 @@ describe('An endpoint', () => {
     await rig.endpoint(url, { batch: 8 });
     await rig.block(named(8));
     await rig.projecting.reached();
-    await rig.rows(`update read.listed_records
-      set item = (item::jsonb || jsonb_build_object('more', repeat('x', case id when 't7' then 2000000 else 300000 end)))::text`);
+    await rig.rows(`update read.register
+      set content = repeat('x', case id when 't7' then 2000000 else 300000 end)`);
     await rig.deliver();
     await waitForRequests(4);
     expect(receiver.received.map(({ body }) => subjectsIn(body).length)).toEqual([3, 3, 1, 1]);
@@ -352,7 +352,7 @@ describe('An endpoint', () => {
     await rig.block(named(5));
     await waitForRequests(5);
     await waitForCursor(webhook, await rig.log.head());
-    for (const name of ['records', 'webhooks'])
+    for (const name of ['register', 'webhooks'])
       await rebuild({ pool: rig.database.pool, log: rig.log }, [PROJECTIONS.find((one) => one.name === name)!]);
     await rig.block(named(1, 5));
     await waitForRequests(6);
@@ -432,7 +432,7 @@ describe('An endpoint', () => {
     await waitForCursor(webhook, end);
     await before.stop();
     await rig.projecting.stop();
-    await rig.rows(`update read.checkpoints set position = 1 where projection = 'records'`);
+    await rig.rows(`update read.checkpoints set position = 1 where projection = 'register'`);
     await lookedAgain(await rig.deliver());
     expect(receiver.received).toHaveLength(3);
     expect(await rig.rows('select progress from service.webhook_progress')).toMatchObject([
@@ -473,7 +473,7 @@ describe('An endpoint', () => {
     await waitForRequests(3);
     await waitForCursor(webhook, await rig.log.head());
     await before.stop();
-    const { rows } = await rig.database.pool.query(`select position from read.listed_records where id = 't1'`);
+    const { rows } = await rig.database.pool.query(`select position from read.register where id = 't1'`);
     const passed = JSON.stringify({ parked: 7, parkedFrom: Number(rows[0].position) });
     await rig.rows(`update service.webhook_progress set progress = progress || '${passed}'`);
     const again = await rig.deliver();
@@ -498,7 +498,7 @@ describe('An endpoint', () => {
       const [{ progress: kept }] = (await rig.rows('select progress from service.webhook_progress')) as [
         { progress: StoredProgress },
       ];
-      const [checkpoint] = await rig.rows(`select * from read.checkpoints where projection = 'records'`);
+      const [checkpoint] = await rig.rows(`select * from read.checkpoints where projection = 'register'`);
       let answer: (() => void) | undefined;
       receiver.react = (...all) => {
         if (isInFlight && receiver.received.length === 5) answer = () => answering(200)(...all);
@@ -511,8 +511,8 @@ describe('An endpoint', () => {
       const progress = `update service.webhook_progress set progress = '${JSON.stringify(kept)}';`;
       await rig.database.pool.query(`
         delete from log.events where position > ${kept.position};
-        delete from read.listed_records where position > ${kept.position};
-        delete from read.checkpoints where projection = 'records';
+        delete from read.register where position > ${kept.position};
+        delete from read.checkpoints where projection = 'register';
         insert into read.checkpoints
           select * from json_populate_record(null::read.checkpoints, '${JSON.stringify(checkpoint)}');
         ${isRowKept ? '' : progress}`);
@@ -522,7 +522,7 @@ describe('An endpoint', () => {
       const projecting = startProjecting(
         rig.log,
         rig.database.pool,
-        PROJECTIONS.filter(({ name }) => name === 'records'),
+        PROJECTIONS.filter(({ name }) => name === 'register'),
       );
       try {
         await waitForRequests(5 + due.length);

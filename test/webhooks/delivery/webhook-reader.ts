@@ -92,8 +92,8 @@ export class WebhookReader {
     await this.database.pool.query(
       `update service.webhook_progress p
        set progress = progress || jsonb_build_object('event', left(r.event_id::text, 8))
-       from read.listed_records r
-       where p.endpoint = $1 and r.position = (p.progress ->> 'position')::bigint and r.moved_to = r.position
+       from read.register r
+       where p.endpoint = $1 and r.position = (p.progress ->> 'position')::bigint and r.moved_by is not null
          and r.kind <> 5`,
       [webhookId],
     );

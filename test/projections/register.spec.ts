@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
+import { ITEM_PARTS, itemOf } from '../../src/records/item.js';
 import { versionOf } from '../../projections/engine/projection.js';
-import { records } from '../../projections/records/projection.js';
+import { register } from '../../projections/register/projection.js';
 import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
 import { KEY_VERSION } from '../../src/assets/asset.js';
 import { ITEM_VERSION, LISTED_KIND } from '../../src/events/listed-items.js';
@@ -19,18 +20,18 @@ const database = newDatabase();
 const logs = newLogs();
 
 const project = async (log: EventLog): Promise<void> =>
-  expect(await projectToHead(log, database.pool, [records])).toEqual([]);
+  expect(await projectToHead(log, database.pool, [register])).toEqual([]);
 
 /** The events of the log. */
 const storedIn = async (log: EventLog): Promise<RecordedEvent[]> =>
-  (await log.readAll(-1n, 10_000)).filter(({ type }) => (records.types as readonly string[]).includes(type));
+  (await log.readAll(-1n, 10_000)).filter(({ type }) => (register.types as readonly string[]).includes(type));
 
 const KINDS = Object.fromEntries(Object.entries(LISTED_KIND).map(([name, kind]) => [kind, name as Kind]));
 const iso = (instant: number): string => new Date(instant).toISOString();
 
 describe('The version of the records', () => {
   it('contains the version of the asset keys and that of the items, so that no two pairs have the same version', () => {
-    const stored = versionOf(records);
+    const stored = versionOf(register);
     expect([Math.floor(stored / 1_000), stored % 1_000]).toEqual([KEY_VERSION, ITEM_VERSION]);
   });
 });
@@ -38,7 +39,7 @@ describe('The version of the records', () => {
 /** The rows of the tables, in the order of the feed. */
 const seenInTables = async (): Promise<Seen[]> => {
   const { rows } = await database.pool.query<Record<string, any>>(
-    'select * from read.listed_records order by position, organization',
+    `select *, ${ITEM_PARTS} as parts from read.register order by position, organization`,
   );
   return rows.map((row) => {
     const kind = KINDS[row['kind']]!;
@@ -49,7 +50,7 @@ const seenInTables = async (): Promise<Seen[]> => {
       position: BigInt(row['position']),
       eventId: row['event_id'],
       storedAt: row['stored_at'],
-      item: row['item'] === null ? undefined : JSON.parse(row['item']),
+      item: row['parts'] === null ? undefined : JSON.parse(itemOf(row['kind'], row['id'], row['parts'])),
     };
   });
 };
@@ -59,7 +60,7 @@ const brandsOf = ({ item }: Seen): string[] =>
 
 /** `organization kind id brand at` of each row per brand. */
 const ofBrandsInTables = async (): Promise<string[]> => {
-  const { rows } = await database.pool.query<Record<string, any>>('select * from read.brand_records');
+  const { rows } = await database.pool.query<Record<string, any>>('select * from read.register_brands');
   return rows
     .map((row) => [row['organization'], KINDS[row['kind']], row['id'], row['brand'], iso(row['at'])].join(' '))
     .sort();
@@ -91,7 +92,7 @@ describe('The projection of records', () => {
       expect(expected.filter(({ kind, item }) => kind === 'verdict' && item === undefined).length).toBeGreaterThan(5);
       expect(await seenInTables()).toEqual(expected);
       expect(await ofBrandsInTables()).toEqual(brandRowsOf(expected));
-      expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
+      expect(await verify({ pool: database.pool, log }, [register])).toEqual([]);
     },
   );
 
@@ -100,13 +101,13 @@ describe('The projection of records', () => {
     const recorded = recordedInOrder(delivered(random, [...history(random, 400), ...disputes(random, 40)]));
     const rows = async (): Promise<unknown[]> => {
       const all = [];
-      for (const table of records.tables)
+      for (const table of register.tables)
         all.push((await database.pool.query(`select * from read.${table} t order by t::text`)).rows);
       return all;
     };
     await project(await logs.create(recorded));
     const atOnce = await rows();
-    await database.pool.query(`truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
+    await database.pool.query(`truncate ${[...register.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
     await project(await logs.create(recorded, () => 1));
     expect(await rows()).toEqual(atOnce);
     // The checkpoint was restored from an older backup, so all events are applied again.
@@ -114,7 +115,7 @@ describe('The projection of records', () => {
     const log = await logs.create(recorded, () => 7);
     await project(log);
     expect(await rows()).toEqual(atOnce);
-    await rebuild({ pool: database.pool, log }, [records]);
+    await rebuild({ pool: database.pool, log }, [register]);
     expect(await rows()).toEqual(atOnce);
   });
 
@@ -146,7 +147,7 @@ describe('The projection of records', () => {
         .map(({ position, item }) => [position, item?.['brands']]);
     if (usesEventStore) return;
     expect(positions('acme')).toEqual([[3n, undefined]]);
-    await database.pool.query(`truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
+    await database.pool.query(`truncate ${[...register.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`);
     await project(await logs.create(recordedInOrder(events.slice(0, 3)), () => 2));
     const before = (await seenInTables()).filter(({ organization }) => organization === 'acme');
     expect(before.map(({ position, item }) => [position, item?.['brands']])).toEqual([[0n, ['a', 'b']]]);
@@ -166,7 +167,7 @@ describe('The projection of records', () => {
     const inOrder = states.sort((a, b) => (eventId(a) < eventId(b) ? -1 : 1));
     for (const perBatch of [1, states.length]) {
       await database.pool.query(
-        `truncate ${[...records.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`,
+        `truncate ${[...register.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`,
       );
       const log = await logs.create(recordedInOrder(inOrder), () => perBatch);
       await project(log);
@@ -175,7 +176,7 @@ describe('The projection of records', () => {
         item: { asset: inOrder.at(-1)!.data['asset'] },
         eventId: eventId(inOrder.at(-1)!),
       });
-      expect(await verify({ pool: database.pool, log }, [records])).toEqual([]);
+      expect(await verify({ pool: database.pool, log }, [register])).toEqual([]);
     }
   });
 
@@ -183,17 +184,15 @@ describe('The projection of records', () => {
     const log = await logs.create(recordedInOrder(history(new Random(13), 200)));
     await project(log);
     const firstRow = (table: string): string => `ctid = (select min(ctid) from read.${table})`;
-    await database.pool.query(
-      `update read.listed_records set position = position + 1 where ${firstRow('listed_records')}`,
-    );
-    await database.pool.query(`delete from read.brand_records where ${firstRow('brand_records')}`);
-    await database.pool.query(`delete from read.reviewed_entries where ${firstRow('reviewed_entries')}`);
-    const differences = await verify({ pool: database.pool, log }, [records]);
+    await database.pool.query(`update read.register set position = position + 1 where ${firstRow('register')}`);
+    await database.pool.query(`delete from read.register_brands where ${firstRow('register_brands')}`);
+    await database.pool.query(`delete from read.entries where ${firstRow('entries')}`);
+    const differences = await verify({ pool: database.pool, log }, [register]);
     expect(differences.map(({ table, side }) => `${table} ${side}`)).toEqual([
-      'listed_records only in the read model',
-      'listed_records only in the rebuild',
-      'brand_records only in the rebuild',
-      'reviewed_entries only in the rebuild',
+      'register only in the read model',
+      'register only in the rebuild',
+      'register_brands only in the rebuild',
+      'entries only in the rebuild',
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { Recorded } from '../engine/projection.js';
-import { READ_RECORDING_CLOCK, SET_RECORDING_CLOCK } from './listed-records.js';
+import { READ_REGISTER_CLOCK, SET_REGISTER_CLOCK } from './register-sql.js';
 
 /** Returns the `added_at` of an event, in ms. */
 export type DateAdded = (recorded: Recorded) => number;
@@ -14,7 +14,7 @@ export type DateAdded = (recorded: Recorded) => number;
  * @param recorded where and when the log stored the events, in its order
  */
 export const datesOf = async (recorded: readonly Recorded[], connection: PoolClient): Promise<DateAdded> => {
-  const known = (await READ_RECORDING_CLOCK.run(connection, {}))[0];
+  const known = (await READ_REGISTER_CLOCK.run(connection, {}))[0];
   let last = known ? { ...known, position: BigInt(known.position) } : undefined;
   const corrected = new Map<bigint, number>();
   for (const { position, recordedAt } of recorded) {
@@ -23,6 +23,6 @@ export const datesOf = async (recorded: readonly Recorded[], connection: PoolCli
       last = { position, recordedAt, addedAt: Math.max(recordedAt, (last?.addedAt ?? -Infinity) + 1) };
     if (last.addedAt !== recordedAt) corrected.set(position, last.addedAt);
   }
-  if (last) await SET_RECORDING_CLOCK.run(connection, last);
+  if (last) await SET_REGISTER_CLOCK.run(connection, last);
   return ({ position, recordedAt }) => corrected.get(position) ?? recordedAt;
 };

@@ -1,12 +1,12 @@
 import type { PoolClient } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
 import { LISTED_KIND } from '../../src/events/listed-items.js';
-import { isRedacted, redactAsset } from '../../src/events/redacted.js';
-import type { Asset } from '../../src/assets/asset.js';
+import { REDACTED } from '../../src/events/redacted.js';
 import type { ProjectedEvent } from '../engine/projection.js';
-import type { DateAdded } from './recording-clock.js';
-import { keyOf, type Row } from './row.js';
-import { READ_LISTED, REDACT_BRAND_RECORDS, REDACT_LISTED } from './listed-records.js';
+import type { DateAdded } from './register-clock.js';
+import { recordId } from '../../src/events/record-id.js';
+import { redactView, type Row } from './row.js';
+import { READ_RECORDS, REDACT_BRANDS, REDACT_RECORDS } from './register-sql.js';
 
 /** A record whose content was redacted, and where and when the log stored that. The row moves to this place. */
 export interface Redaction {
@@ -41,38 +41,29 @@ export const redactionOf = ({
   return kind === undefined ? undefined : { organization, kind, id, assetHash, position, movedBy, recordedAt };
 };
 
-interface Item {
-  readonly asset: Asset;
-}
-
 interface Listed {
   readonly assetHash: string | undefined;
-  readonly item: string;
+  readonly content: string | null | undefined;
   readonly position: bigint | number;
 }
 
-export const redactItem = (item: string): string => {
-  const fields = JSON.parse(item) as Item;
-  return JSON.stringify({ ...fields, asset: redactAsset(fields.asset) });
-};
-
 /**
- * Whether a redaction changes a listed record: its item is about the redacted asset, or was read from an event that has
+ * Whether a redaction changes a listed record: the record is about the redacted asset, or was read from an event that has
  * been rewritten. Both lead to the same row. A copy of a redaction does not change a record that was stored later.
- * @param assetHash the hash of the item's asset, in hex
+ * @param listed `assetHash` in hex
  */
-export const concerns = (redaction: Redaction, { assetHash, item, position }: Listed): boolean =>
+const concerns = (redaction: Redaction, { assetHash, content, position }: Listed): boolean =>
   BigInt(position) <= redaction.position &&
-  (assetHash === redaction.assetHash || (assetHash === undefined && isRedacted((JSON.parse(item) as Item).asset)));
+  (assetHash === redaction.assetHash || (assetHash === undefined && content === REDACTED));
 
 /** Redacts a row that has not been stored yet. */
 export const redactRow = (row: Row, redaction: Redaction): Row => {
   const { view } = row;
-  if (view === undefined || !concerns(redaction, { ...row, item: view.item })) return row;
+  if (view === undefined || !concerns(redaction, { ...row, content: view.asset?.content })) return row;
   const { position, movedBy, recordedAt } = redaction;
   return {
     ...row,
-    view: { ...view, item: redactItem(view.item) },
+    view: redactView(view),
     assetHash: undefined,
     position,
     movedBy,
@@ -82,22 +73,25 @@ export const redactRow = (row: Row, redaction: Redaction): Row => {
 };
 
 /** Redacts stored rows, in the order of the redactions. */
-export const redactListed = async (
+export const redactStored = async (
   redactions: readonly Redaction[],
   connection: PoolClient,
   dateOf: DateAdded,
 ): Promise<void> => {
   if (redactions.length === 0) return;
-  const listed = new Map((await READ_LISTED.runEach(connection, redactions)).map((row) => [keyOf(row), row]));
-  const changed = new Map<string, Redaction & { readonly item: string; readonly addedAt: number }>();
-  for (const redaction of redactions) {
-    const key = keyOf(redaction);
-    const known = listed.get(key);
-    if (!known || !concerns(redaction, { ...known, assetHash: known.assetHash?.replaceAll('-', '') })) continue;
-    const item = redactItem(known.item);
-    listed.set(key, { ...known, item, assetHash: null, position: Number(redaction.position) });
-    changed.set(key, { ...redaction, item, addedAt: dateOf(redaction) });
+  const placed = redactions.map((redaction) => ({ ...redaction, record: recordId(redaction) }));
+  const stored = await READ_RECORDS.run(connection, { record: [...new Set(placed.map(({ record }) => record))] });
+  const listed = new Map<string, Listed>();
+  for (const { record, createdAt, content, assetHash, position } of stored)
+    if (createdAt !== null) listed.set(record, { content, assetHash: assetHash?.replaceAll('-', ''), position });
+  const changed = new Map<string, (typeof placed)[number] & { readonly addedAt: number }>();
+  for (const redaction of placed) {
+    const known = listed.get(redaction.record);
+    if (!known || !concerns(redaction, known)) continue;
+    listed.set(redaction.record, { content: REDACTED, assetHash: undefined, position: redaction.position });
+    changed.set(redaction.record, { ...redaction, addedAt: dateOf(redaction) });
   }
-  await REDACT_LISTED.runEach(connection, [...changed.values()]);
-  await REDACT_BRAND_RECORDS.runEach(connection, [...changed.values()]);
+  const rows = [...changed.values()].map((redaction) => ({ ...redaction, content: REDACTED, item: null }));
+  await REDACT_RECORDS.runEach(connection, rows);
+  await REDACT_BRANDS.runEach(connection, rows);
 };

@@ -1,4 +1,3 @@
-import type { PoolClient } from 'pg';
 import type { EventOf } from '../../src/events/event.js';
 import { COUNTED_TYPES } from '../../src/events/record.js';
 import {
@@ -10,12 +9,12 @@ import {
 } from '../engine/projection.js';
 import { KEY_VERSION } from '../../src/assets/asset.js';
 import { forEachYielding } from '../../src/flow/time.js';
-import { isFilteredBy, ITEM_VERSION, kindOf, LISTED_KIND } from '../../src/events/listed-items.js';
+import { ITEM_VERSION, LISTED_KIND } from '../../src/events/listed-items.js';
 import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';
-import { redactionOf, redactListed, redactRow, type Redaction } from './redactions.js';
-import { type DateAdded, datesOf } from './recording-clock.js';
-import { keyOf, type OwnedEvent, type Row, rowOf, withFirst } from './row.js';
-import { DELETE_BRAND_RECORDS, INSERT_BRAND_RECORDS, STORE_RECORDS } from './listed-records.js';
+import { redactionOf, redactStored, redactRow, type Redaction } from './redactions.js';
+import { datesOf } from './register-clock.js';
+import { keyOf, type OwnedEvent, type Row, rowOf, withEarlier } from './row.js';
+import { storeRows } from './store-rows.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
 
 type RedactedEvent = EventOf<'ContentRedacted'>;
@@ -70,77 +69,25 @@ const prepare = async (
     lastWriterWins(newest, key, row);
     // Whichever state is the newest, the record was first stored with the earlier event, and counted if any state counts.
     if (earlier)
-      newest.set(key, withFirst(newest.get(key)!, { ...earlier, objectId: earlier.objectId ?? row.objectId }));
+      newest.set(key, withEarlier(newest.get(key)!, { ...earlier, hasCounted: earlier.hasCounted || row.hasCounted }));
   });
   return async ({ connection }) => {
     const dateOf = await datesOf(recorded, connection);
     if (events.length === 0) return;
-    await redactListed(redactions, connection, dateOf);
+    await redactStored(redactions, connection, dateOf);
     for (const row of await foldVerdicts(states, connection, dateOf)) newest.set(keyOf(row), row);
     for (const row of await foldDisputes(disputes, connection, dateOf)) newest.set(keyOf(row), row);
     await storeRows([...newest.values()], connection, dateOf);
   };
 };
 
-const storeRows = async (rows: readonly Row[], connection: PoolClient, dateOf: DateAdded): Promise<void> => {
-  const keys = await STORE_RECORDS.runEach(
-    connection,
-    rows.map((row) => ({
-      organization: row.organization,
-      kind: row.kind,
-      id: row.id,
-      version: row.version,
-      eventId: row.eventId,
-      position: row.position,
-      movedTo: row.movedBy === undefined ? undefined : row.position,
-      movedBy: row.movedBy,
-      recordedAt: row.recordedAt,
-      createdAt: row.view?.createdAt,
-      status: row.view?.status,
-      type: row.view?.asset?.type,
-      assetHash: row.assetHash,
-      item: row.view?.item,
-      addedAt: row.addedAt ?? dateOf(row),
-      // A dispute is put together from several events, so its row does not know the first of them.
-      firstRecordedAt: row.kind === LISTED_KIND.dispute ? undefined : (row.first?.addedAt ?? dateOf(row.first ?? row)),
-      objectId: row.objectId,
-    })),
-  );
-  // A row that has kept its newer state has another event.
-  const stored = new Set(keys.map((key) => `${keyOf(key)}\n${key.event_id}`));
-  await storeBrandRecords(
-    rows.filter((row) => isFilteredBy(kindOf(row.kind), 'brand') && stored.has(`${keyOf(row)}\n${row.eventId}`)),
-    connection,
-  );
-};
-
-/**
- * Replaces the rows of changed records in `brand_records`, which has one row per record and brand.
- */
-const storeBrandRecords = async (rows: readonly Row[], connection: PoolClient): Promise<void> => {
-  await DELETE_BRAND_RECORDS.runEach(connection, rows);
-  const brandRecords = rows.flatMap(({ view, ...row }) =>
-    (view?.brands ?? []).map((brand) => ({
-      ...row,
-      brand,
-      at: view!.countedAt,
-      status: view!.status,
-      type: view!.asset?.type,
-    })),
-  );
-  await INSERT_BRAND_RECORDS.runEach(connection, brandRecords);
-};
-
-/** The records that lists and the feed return. */
-export const records = {
-  name: 'records',
+/** The newest state of each record of each organization, from which lists, the feed and TAXII are computed. */
+export const register = {
+  name: 'register',
   versions: [KEY_VERSION, ITEM_VERSION],
-  tables: ['listed_records', 'brand_records', 'reviewed_entries', 'disputes', 'recording_clock'],
-  indexedForReaders: ['listed_records', 'brand_records'],
-  retiredIndexes: ['listed_records', 'brand_records'].flatMap((table) =>
-    ['newest', 'by_status', 'by_type', 'by_status_and_type'].map((name) => `${table}_${name}`),
-  ),
-  clock: 'recording_clock',
+  tables: ['register', 'register_brands', 'entries', 'disputes', 'register_clock'],
+  indexedForReaders: ['register', 'register_brands'],
+  clock: 'register_clock',
   types: [...COUNTED_TYPES, ...DISPUTE_TYPES, 'ContentRedacted'],
   prepare,
 } satisfies Projection<RecordEvent>;

@@ -2,33 +2,25 @@ import { hash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import type { Asset } from '../../src/assets/asset.js';
 import type { EventOf } from '../../src/events/event.js';
-import { formatInstant, parseInstant } from '../../src/events/instant.js';
 import { type ENTRY_TYPES, isLater, recordOf } from '../../src/events/record.js';
 import { isRedacted } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
 import { nameArray, type RowOf } from '../../src/postgres/statement.js';
 import { LISTED_KIND } from '../../src/events/listed-items.js';
 import type { ProjectedEvent } from '../engine/projection.js';
-import type { DateAdded } from './recording-clock.js';
-import { redactItem, type Redaction } from './redactions.js';
-import { itemJson, objectIdOf, type Row, type RecordView } from './row.js';
-import {
-  DELETE_BRAND_RECORDS,
-  DELETE_LISTED,
-  READ_REVIEWED_ENTRIES,
-  READ_VERDICTS,
-  STORE_REVIEWED_ENTRIES,
-} from './listed-records.js';
+import type { DateAdded } from './register-clock.js';
+import type { Redaction } from './redactions.js';
+import { recordId } from '../../src/events/record-id.js';
+import { redactView, type Row, type RecordView } from './row.js';
+import { DELETE_BRANDS, DELETE_RECORDS, READ_ENTRIES, READ_RECORDS, STORE_ENTRIES } from './register-sql.js';
 
 export type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
-
-type StoredVerdict = RowOf<typeof READ_VERDICTS>;
 
 /** Where and when the log stored an event. Instants are in ms. */
 interface Place {
   readonly position: number;
   readonly recordedAt: number;
-  /** As in `listed_records`. */
+  /** As in `register`. */
   readonly addedAt: number;
 }
 
@@ -61,8 +53,7 @@ interface Verdict extends Place, Version {
   readonly digest: string | null;
   /** As in `StateChange`. */
   readonly content?: string;
-  /** Undefined if it is not known, because an earlier version redacted the row. */
-  readonly assetHash?: string;
+  readonly assetHash: string;
   readonly first: Place;
   /** Whether any of the states counts as a blocked threat. */
   readonly hasCounted: boolean;
@@ -73,7 +64,7 @@ interface Verdicts extends Version {
   readonly rows: Readonly<Record<string, Verdict>>;
 }
 
-/** The column `history` of `reviewed_entries`. */
+/** The column `history` of `entries`. */
 interface EntryHistory {
   /** The changes before `changes`, of which only their result is kept. */
   readonly before: Verdicts | null;
@@ -105,18 +96,11 @@ export interface EntryState {
   readonly views: ReadonlyMap<string, RecordView>;
 }
 
-interface VerdictItem {
-  readonly asset: Asset;
-  readonly status: string;
-  readonly brands: readonly string[];
-  readonly createdAt: string;
-}
-
-const viewOf = (item: string): RecordView => {
-  const { asset, status, brands, createdAt } = JSON.parse(item) as VerdictItem;
-  const instant = parseInstant(createdAt)!;
-  return { item, createdAt: instant, status, asset, brands, countedAt: instant };
-};
+/** The view of a stored verdict. Undefined: the verdict is not listed. */
+const viewOf = ({ createdAt, status, type, content, brands }: RowOf<typeof READ_RECORDS>): RecordView | undefined =>
+  createdAt === null
+    ? undefined
+    : { createdAt, status: status!, asset: { type: type!, content: content! }, brands: brands!, countedAt: createdAt };
 
 const contentOf = (asset: Asset): { readonly content?: string } =>
   isRedacted(asset) ? {} : { content: hash('sha1', asset.content, 'base64url') };
@@ -133,8 +117,7 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
     const { asset, status, createdAt, brandReviews } = event.data;
     for (const { organization, brand } of brandReviews) {
       const brands = [...(views.get(organization)?.brands ?? []), brand].sort();
-      const item = itemJson<'verdict'>({ id: changeId, asset, status, brands, createdAt: formatInstant(createdAt) });
-      views.set(organization, { item, createdAt, status, asset, brands, countedAt: createdAt });
+      views.set(organization, { createdAt, status, asset, brands, countedAt: createdAt });
     }
   }
   const assetHash = hashOf({ event, metadata: projected.metadata });
@@ -159,9 +142,7 @@ const next = ({ rows, ...latest }: Verdicts, change: Change): Verdicts => {
   const place = { position, recordedAt, addedAt };
   if (!isState(change)) {
     const isConcerned = (verdict: Verdict): boolean =>
-      verdict.digest !== null &&
-      verdict.position < position &&
-      (verdict.assetHash === undefined || verdict.assetHash === assetHash);
+      verdict.digest !== null && verdict.position < position && verdict.assetHash === assetHash;
     // The states may have differed only in their contents, so the row has the last of them.
     const redacted = Object.entries(rows).map(([organization, verdict]) => [
       organization,
@@ -225,30 +206,6 @@ const withChange = (history: EntryHistory, change: Change): EntryHistory => {
   return { before, changes };
 };
 
-/** The history of an entry that an earlier version stored: its verdicts as they are listed. */
-const historyBefore = (latest: Version, stored: readonly StoredVerdict[]): EntryHistory => {
-  const rows = stored.map((row): [string, Verdict] => {
-    const { organization, item, version, eventId, position, movedBy, recordedAt, firstRecordedAt } = row;
-    const assetHash = row.assetHash?.replaceAll('-', '');
-    const [place, recorded] = [{ position, recordedAt }, firstRecordedAt ?? recordedAt];
-    const verdict = {
-      ...place,
-      version,
-      eventId,
-      addedAt: row.addedAt ?? recordedAt,
-      ...(movedBy !== null && { movedBy }),
-      ...(item === null
-        ? { digest: null }
-        : { digest: digestOf(viewOf(item), assetHash), ...contentOf(viewOf(item).asset!) }),
-      ...(assetHash !== undefined && { assetHash }),
-      first: { position, recordedAt: recorded, addedAt: recorded },
-      hasCounted: row.objectId !== null,
-    };
-    return [organization, verdict];
-  });
-  return { before: { ...latest, rows: Object.fromEntries(rows) }, changes: [] };
-};
-
 const changeOf = (change: EntryState | Redaction, dateOf: DateAdded): Change => {
   if ('views' in change) {
     const { position, state } = change;
@@ -260,11 +217,12 @@ const changeOf = (change: EntryState | Redaction, dateOf: DateAdded): Change => 
 
 const rowOf = (organization: string, id: string, verdict: Verdict, content: RecordView | undefined): Row => {
   const { version, eventId, position, movedBy, recordedAt, addedAt, assetHash, digest, first, hasCounted } = verdict;
-  const key = { organization, kind: KIND, id };
   const view = digest === null ? undefined : content!;
-  const listed = view && movedBy !== undefined ? { ...view, item: redactItem(view.item) } : view;
+  const listed = view && movedBy !== undefined ? redactView(view) : view;
   return {
-    ...key,
+    organization,
+    kind: KIND,
+    id,
     version,
     eventId,
     movedBy,
@@ -274,7 +232,7 @@ const rowOf = (organization: string, id: string, verdict: Verdict, content: Reco
     view: listed,
     assetHash: listed && movedBy === undefined && !isRedacted(listed.asset!) ? assetHash : undefined,
     first: { ...first, position: BigInt(first.position) },
-    objectId: objectIdOf(key, hasCounted),
+    hasCounted,
   };
 };
 
@@ -313,19 +271,14 @@ export const foldVerdicts = async (
 ): Promise<readonly Row[]> => {
   if (changed.length === 0) return [];
   const byEntry = groupBy(changed, (change) => ('views' in change ? change.changeId : change.id));
-  const entries = await READ_REVIEWED_ENTRIES.run(connection, { changeIds: [...byEntry.keys()] });
-  const owned = entries.flatMap(({ changeId, organizations }) =>
-    organizations.map((organization) => ({ organization, changeId })),
+  const entries = await READ_ENTRIES.run(connection, { changeIds: [...byEntry.keys()] });
+  const known = new Map(entries.map(({ changeId, history }) => [changeId, history as EntryHistory]));
+  const owned = [...known].flatMap(([id, history]) =>
+    Object.keys(verdictsOf(history)).map((organization) => ({ record: recordId({ organization, kind: KIND, id }) })),
   );
-  const listed = groupBy(await READ_VERDICTS.runEach(connection, owned), ({ id }) => id);
-  const known = new Map(
-    entries.map(({ changeId, history, ...entry }) => [
-      changeId,
-      (history as EntryHistory | null) ?? historyBefore(entry, listed.get(changeId) ?? []),
-    ]),
-  );
+  const listed = new Map((await READ_RECORDS.runEach(connection, owned)).map((row) => [row.record, row]));
   const rows: Row[] = [];
-  const replaced: Pick<Row, 'organization' | 'kind' | 'id'>[] = [];
+  const replaced: { readonly record: string }[] = [];
   const stored: (Version & { readonly changeId: string; organizations: string; history: string })[] = [];
   for (const [changeId, changes] of byEntry) {
     const before = known.get(changeId) ?? EMPTY;
@@ -336,14 +289,13 @@ export const foldVerdicts = async (
     const { version, eventId } = latestOf(history);
     stored.push({ version, eventId, changeId, organizations, history: JSON.stringify(history) });
     const states = changes.filter((change) => 'views' in change);
-    const own = new Map((listed.get(changeId) ?? []).map((row) => [row.organization, row]));
     const verdictsBefore = verdictsOf(before);
     for (const [organization, verdict] of Object.entries(verdictsBefore)) {
       const now = after[organization];
       // A later row only replaces an earlier one, and keeps the earlier of their dates.
       const isReplacing = now && isLater(now, verdict) && now.first.position === verdict.first.position;
       if (!isSame(now, verdict) && !(isReplacing && now.hasCounted === verdict.hasCounted))
-        replaced.push({ organization, kind: KIND, id: changeId });
+        replaced.push({ record: recordId({ organization, kind: KIND, id: changeId }) });
     }
     for (const [organization, verdict] of Object.entries(after)) {
       if (isSame(verdict, verdictsBefore[organization])) continue;
@@ -353,14 +305,13 @@ export const foldVerdicts = async (
           (verdict.movedBy !== undefined || content === verdict.content),
       );
       const newest = ofSameView.find(({ state }) => state.eventId === verdict.eventId) ?? ofSameView[0];
-      const item = own.get(organization)?.item;
-      rows.push(
-        rowOf(organization, changeId, verdict, newest?.views.get(organization) ?? (item ? viewOf(item) : undefined)),
-      );
+      const own = listed.get(recordId({ organization, kind: KIND, id: changeId }));
+      const view = newest?.views.get(organization) ?? (own && viewOf(own));
+      rows.push(rowOf(organization, changeId, verdict, view));
     }
   }
-  await STORE_REVIEWED_ENTRIES.runEach(connection, stored);
-  await DELETE_LISTED.runEach(connection, replaced);
-  await DELETE_BRAND_RECORDS.runEach(connection, replaced);
+  await STORE_ENTRIES.runEach(connection, stored);
+  await DELETE_RECORDS.runEach(connection, replaced);
+  await DELETE_BRANDS.runEach(connection, replaced);
   return rows;
 };

@@ -6,10 +6,11 @@ import { hashOf } from '../../src/events/stored-key.js';
 import { disputeItem } from '../../src/events/types/verdicts.js';
 import { isRedacted, redactData } from '../../src/events/redacted.js';
 import type { ProjectedEvent } from '../engine/projection.js';
-import type { DateAdded } from './recording-clock.js';
+import type { DateAdded } from './register-clock.js';
 import type { Redaction } from './redactions.js';
-import { itemJson, keyOf, type Row } from './row.js';
-import { READ_DISPUTES, REDACT_LISTED, STORE_DISPUTES } from './listed-records.js';
+import { recordId } from '../../src/events/record-id.js';
+import { keyOf, type Row } from './row.js';
+import { READ_DISPUTES, REDACT_RECORDS, STORE_DISPUTES } from './register-sql.js';
 
 export const DISPUTE_TYPES = ['DisputeFiled', 'DisputeResolved'] as const;
 type Type = (typeof DISPUTE_TYPES)[number];
@@ -116,7 +117,7 @@ const listedRow = ({ organization, id, assetHash, filed, resolution }: State): R
   const { data } = filed.event;
   const decided = resolution?.event.data;
   const last = resolution && resolution.position > filed.position ? resolution : filed;
-  const item = itemJson<'dispute'>(disputeItem(data, decided));
+  const item = JSON.stringify(disputeItem(data, decided));
   const isListedByAsset = !isRedacted(data.asset);
   const status = decided?.outcome ?? 'OPEN';
   const { eventId } = resolution ?? filed;
@@ -132,6 +133,7 @@ const listedRow = ({ organization, id, assetHash, filed, resolution }: State): R
     recordedAt: last.recordedAt,
     view: { item, createdAt: data.createdAt, status, asset: data.asset, brands: [], countedAt: data.createdAt },
     assetHash: isListedByAsset ? assetHash : undefined,
+    hasCounted: false,
   };
 };
 
@@ -185,11 +187,18 @@ export const foldDisputes = async (
   );
   const rows = changed.flatMap((state) => listedRow(state) ?? []);
   // A redaction does not change the version of the dispute, so the row has to be changed where it is.
-  await REDACT_LISTED.runEach(
+  await REDACT_RECORDS.runEach(
     connection,
     rows
       .filter((row) => redacted.has(keyOf(row)))
-      .map(({ movedBy, ...row }) => ({ ...row, movedBy, item: row.view!.item, addedAt: dateOf(row) })),
+      .map(({ movedBy, ...row }) => ({
+        ...row,
+        record: recordId(row),
+        movedBy,
+        addedAt: dateOf(row),
+        content: row.view!.asset!.content,
+        item: row.view!.item,
+      })),
   );
   return rows;
 };
