@@ -85,7 +85,7 @@ const pageKey = (location: Location): string => {
 
 /** Returns the asset that a content names if it is grouped, disputed or listed: the one that a report of it concerns. */
 export const assetOf = (content: string, { type, name, opened = content }: ParsedContent): Asset => {
-  const key = type === 'URL' ? assetKey({ type, content: opened }) : '';
+  const key = type === 'URL' || PROFILE_TYPES.has(type) ? assetKey({ type: 'URL', content: opened }) : '';
   return key.startsWith(PAGE) ? { type: 'PAGE', content: key.slice(PAGE.length) } : { type, content: name };
 };
 

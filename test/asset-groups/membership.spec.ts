@@ -13,7 +13,10 @@ describe('A content', () => {
   it.each([
     ['https://Evil.example/claim?x=1', 'URL', 'evil.example'],
     ['https://sites.google.com/view/abc', 'PAGE', 'sites.google.com/view/abc'],
-    ['https://x.com/NAME/status/123', 'TWITTER', 'name'],
+    ['https://x.com/NAME', 'TWITTER', 'name'],
+    ['https://x.com/NAME/status/123', 'PAGE', 'x.com/i/status/123'],
+    ['https://t.me/NAME/123', 'PAGE', 't.me/name/123'],
+    ['@NAME', 'TWITTER', 'name'],
     ['https://t.me/c/123', 'TELEGRAM', 'c/123'],
     ['mailto:Me@X.example', 'EMAIL', 'me@x.example'],
     ['0x52908400098527886E0F7030069857D2E4169EE7', 'ADDRESS', '0x52908400098527886e0f7030069857d2e4169ee7'],
