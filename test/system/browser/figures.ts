@@ -263,8 +263,8 @@ export const refreshes = () =>
 
     statuses.length = 0;
     await page.clock.fastForward(31_000);
-    await eventually('the next responses have arrived', () => statuses.length >= 14);
-    expect(statuses.filter((status) => status === 304)).toHaveLength(10);
+    await eventually('the next responses have arrived', () => statuses.length >= 18);
+    expect(statuses.filter((status) => status === 304)).toHaveLength(13);
     await settled(page);
 
     const see = (state: string): Promise<unknown> =>

@@ -70,7 +70,7 @@ export const recordsDialog = () =>
       expect(await column(page, 0)).toEqual(['url-4.example']);
       await page.locator(`${DIALOG} .close`).click();
       await pressBar(page, '#types canvas', 1);
-      expect(await column(page, 1)).toEqual(['TWITTER', 'TWITTER']);
+      expect(await column(page, 1)).toEqual(['Twitter', 'Twitter']);
       expect(await page.locator(`${DIALOG} [name=assetType]`).inputValue()).toBe('TWITTER');
       await page.locator(`${DIALOG} .close`).click();
       await pressBar(page, '#takedowns canvas', 2);
