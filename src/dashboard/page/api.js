@@ -4,7 +4,9 @@ import { Failure, failureOf, failureWithoutAnswer } from './failure.js';
 const BASE = new URL('../../v2/', import.meta.url);
 const TIMEOUT_MS = 20_000;
 /** Maximum number of responses that are cached for `If-None-Match`, and of tokens. The oldest are dropped first. */
-const MAX_REMEMBERED = 40;
+const MAX_REMEMBERED = 100;
+/** Maximum number of records per page of the API, and of pages that are read of a list. */
+const [ROWS_A_PAGE, MAX_PAGES] = [1_000, 4];
 const TOKEN = 'consistency-token';
 const GONE = 410;
 
@@ -38,6 +40,22 @@ export class Api {
     const tag = response.headers.get('etag');
     if (tag !== null) remember(this.#cached, url, { tag, body });
     return { body, asOf };
+  }
+
+  /**
+   * Reads a list, which is newest first, up to the maximum number of pages.
+   * @returns `{ items, pages, isCut, asOf }`; `pages` are the bodies, and `isCut` tells that the list has older records
+   */
+  async getItems(path, query, signal) {
+    const pages = [];
+    let answer;
+    do {
+      const cursor = answer?.body.nextCursor;
+      answer = await this.get(path, { ...query, limit: ROWS_A_PAGE, cursor }, signal);
+      pages.push(answer.body);
+    } while (answer.body.nextCursor !== undefined && pages.length < MAX_PAGES);
+    const isCut = answer.body.nextCursor !== undefined;
+    return { items: pages.flatMap(({ items }) => items), pages, isCut, asOf: answer.asOf };
   }
 
   /** @param timeoutMs the timeout of the whole download, in ms */

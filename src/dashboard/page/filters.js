@@ -6,6 +6,8 @@ const { range, startDate, endDate, brandSlug, knownAt, present } = form.elements
 
 /** The chosen brand or, until the list of brands has been loaded, the brand in the address. */
 let brand;
+/** Whether the user or the address has chosen the range. */
+let isChosen = false;
 
 const readForm = () => ({
   range: range.value,
@@ -21,7 +23,8 @@ const readAddress = () => {
   const query = new URLSearchParams(location.search);
   // Bookmarks of earlier versions name the custom range `own`.
   const named = query.get('range') === 'own' ? 'custom' : query.get('range');
-  if (named in RANGES) range.value = named;
+  isChosen = named in RANGES;
+  if (isChosen) range.value = named;
   startDate.value = query.get('startDate') ?? '';
   endDate.value = query.get('endDate') ?? '';
   brand = query.get('brandSlug');
@@ -49,7 +52,8 @@ const isUsable = () => {
 
 /**
  * Reads the filters from the address, and updates them when the user changes the form.
- * @returns `now()`, which returns the current filters; `showDays(first, last)`, which sets a custom range; and
+ * @returns `now()`, which returns the current filters; `isChosen()`, whether
+ *   somebody has chosen the range; `showNewest(first, last)`, which sets a custom range; and
  *   `forgetBrand()`, which removes the brand before the next key is used
  */
 export const startFilters = (onChange) => {
@@ -57,6 +61,7 @@ export const startFilters = (onChange) => {
   let filters = readForm();
   const applyFilters = () => {
     if (!isUsable()) return;
+    isChosen = true;
     filters = readForm();
     present.hidden = filters.knownAt === undefined;
     writeAddress(filters);
@@ -80,12 +85,15 @@ export const startFilters = (onChange) => {
   });
   return {
     now: () => filters,
-    showDays: (first, last) => {
+    isChosen: () => isChosen,
+    showNewest: (first, last) => {
+      // The address stays without a range, so that a bookmark shows the newest days of another day.
+      isChosen = true;
       range.value = 'custom';
       customRange.hidden = false;
       [startDate.value, endDate.value] = [first, last];
-      form.querySelector('[name=range]:checked').focus();
-      applyFilters();
+      filters = { ...readForm(), isNewest: true };
+      onChange();
     },
     forgetBrand: () => {
       brand = undefined;

@@ -8,15 +8,15 @@ export const readKey = (text) => {
   return SENDABLE.test(key) ? key : undefined;
 };
 
-// If the browser refuses storage, the key is kept until the page is closed.
-const storage = () => {
+/** Uses a storage of the browser; if the browser refuses it, nothing is kept longer than the page. */
+export const tryStorage = (use) => {
   try {
-    return globalThis.sessionStorage;
+    return use() ?? undefined;
   } catch {
     return undefined;
   }
 };
 
-export const keptKey = () => storage()?.getItem(NAME) ?? undefined;
-export const keepKey = (key) => storage()?.setItem(NAME, key);
-export const forgetKey = () => storage()?.removeItem(NAME);
+export const keptKey = () => tryStorage(() => sessionStorage.getItem(NAME));
+export const keepKey = (key) => tryStorage(() => sessionStorage.setItem(NAME, key));
+export const forgetKey = () => tryStorage(() => sessionStorage.removeItem(NAME));

@@ -22,7 +22,7 @@ let api;
 let live;
 let announced;
 const filters = startFilters(() => live?.now());
-startNewest(filters.showDays);
+startNewest(filters);
 
 const showSignIn = (sentence) => {
   live?.stop();

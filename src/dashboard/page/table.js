@@ -1,9 +1,11 @@
 import { csvOf, save } from './csv.js';
 import { showProblem } from './problem.js';
-import { number } from './words.js';
+import { day, number, spoken, time } from './words.js';
 
 /** Maximum number of rows that are shown. The CSV has all rows. */
 const MAX_ROWS = 4_000;
+/** Maximum number of columns side by side on a narrow screen. A row with more columns is a card there. */
+const MAX_NARROW = 3;
 
 /**
  * Creates an element. A text is set as text instead of markup, because names are untrusted.
@@ -25,7 +27,15 @@ export const recordLink = (list, id, text) => element('a', text, { href: `#/${li
 /** Returns a cell with a text that is compared as a number, such as a share or a duration. The CSV has the number. */
 export const rightAligned = (text, value) => element('span', text, { class: 'n', 'data-value': value });
 
-/** Returns the value of a cell in a CSV: the number behind a formatted number, or the text. */
+/** Returns a cell with a text for people, such as a date. The CSV has the value of the API. */
+const worded = (text, value) =>
+  value === undefined ? undefined : element('span', text(value), { 'data-value': value });
+/** Cells with a status or a type, with a day, and with an instant; `undefined` if they are absent. */
+export const codeCell = (code) => worded(spoken, code);
+export const dayCell = (iso) => worded(day, iso);
+export const timeCell = (iso) => worded(time, iso);
+
+/** Returns the value of a cell in a CSV: the value behind a formatted text, or the text. */
 const plain = (value) => (value instanceof Element ? (value.dataset.value ?? value.textContent) : value);
 
 /** Whether a value is right-aligned: a number, a button with a number, or a text that is compared as a number. */
@@ -33,18 +43,48 @@ const isNumber = (value) => typeof value === 'number' || (value instanceof Eleme
 
 const shown = (value) => (typeof value === 'number' ? number(value) : (value ?? '–'));
 
-const rowOf = ([first, ...others]) =>
+const rowOf = (columns, [first, ...others]) =>
   element('tr', [
     element('th', shown(first), { scope: 'row' }),
-    ...others.map((value) => element('td', shown(value), isNumber(value) ? { class: 'n' } : {})),
+    // On a narrow screen, the name of the column stands before the value.
+    ...others.map((value, index) =>
+      element('td', shown(value), { 'data-column': columns[index + 1], ...(isNumber(value) && { class: 'n' }) }),
+    ),
   ]);
 
-/** Creates the head of a table, with the headings of number columns right-aligned. */
-const headOf = (columns, rows) => {
-  const isOfNumbers = (index) => rows.some((cells) => isNumber(cells[index]));
-  const cells = columns.map((column, index) =>
-    element('th', column, { scope: 'col', ...(isOfNumbers(index) && { class: 'n' }) }),
-  );
+const COLLATOR = new Intl.Collator('en', { numeric: true });
+const compare = (one, other) =>
+  isNumber(one) && isNumber(other) ? plain(one) - plain(other) : COLLATOR.compare(plain(one) ?? '', plain(other) ?? '');
+
+/** The column and the direction by which the user has sorted a table, by its container. */
+const sorts = new WeakMap();
+export const unsort = (container) => sorts.delete(container);
+
+const inOrder = (container, columns, rows) => {
+  const { column, sign } = sorts.get(container) ?? {};
+  const index = columns.indexOf(column);
+  return index === -1 ? rows : rows.toSorted((one, other) => sign * compare(one[index], other[index]));
+};
+
+/** Creates the head of a table, with the headings of number columns right-aligned. Each heading sorts the rows. */
+const headOf = (container, columns, rows, fill) => {
+  const last = sorts.get(container);
+  const cells = columns.map((column, index) => {
+    const isOfNumbers = rows.some((row) => isNumber(row[index]));
+    const isSorted = last?.column === column;
+    const button = element('button', column, { type: 'button', class: 'sort' });
+    button.onclick = () => {
+      // The largest numbers come first, because they are of most interest.
+      sorts.set(container, { column, sign: isSorted ? -last.sign : isOfNumbers ? -1 : 1 });
+      fill();
+      container.querySelector('[aria-sort] button').focus();
+    };
+    return element('th', rows.length > 1 ? button : column, {
+      scope: 'col',
+      ...(isOfNumbers && { class: 'n' }),
+      ...(isSorted && { 'aria-sort': last.sign > 0 ? 'ascending' : 'descending' }),
+    });
+  });
   return element('thead', element('tr', cells));
 };
 
@@ -63,8 +103,17 @@ export const tableCsv = (columns, rows) =>
  */
 export const fillTable = (container, columns, rows, saved) => {
   container.hidden = rows.length === 0;
-  const body = element('tbody', rows.slice(0, saved?.shown ?? MAX_ROWS).map(rowOf));
-  container.querySelector('.scroll').replaceChildren(element('table', [headOf(columns, rows), body]));
+  const fill = () => {
+    const ordered = inOrder(container, columns, rows).slice(0, saved?.shown ?? MAX_ROWS);
+    const body = element(
+      'tbody',
+      ordered.map((row) => rowOf(columns, row)),
+    );
+    const parts = [headOf(container, columns, rows, fill), body];
+    const table = element('table', parts, columns.length > MAX_NARROW ? { class: 'stacked' } : {});
+    container.querySelector('.scroll').replaceChildren(table);
+  };
+  fill();
   if (saved === undefined) return;
   const { name, text = () => tableCsv(columns, rows) } = saved;
   container.querySelector('button').onclick = async () => {

@@ -13,8 +13,19 @@ export const compact = (n) => COMPACT.format(n);
 export const share = (ratio) => (ratio > 0 && ratio < 0.001 ? '<0.1%' : SHARE.format(ratio));
 /** Formats a count with its noun: `1 takedown`, `2 takedowns`. */
 export const counted = (n, noun) => `${number(n)} ${noun}${n === 1 ? '' : 's'}`;
-/** Returns a code of the API in words: `AUTO_APPROVED` becomes `Auto approved`. */
-export const spoken = (code) => `${code[0]}${code.slice(1).toLowerCase()}`.replaceAll('_', ' ');
+/** The codes of the API whose words are not simply their letters in lower case. */
+const WORDS = new Map([
+  ['APPROVED', 'Approved as a threat'],
+  ['AUTO_APPROVED', 'Approved as a threat automatically'],
+  ['TODO', 'To do'],
+  ...['URL', 'YouTube', 'TikTok', 'LinkedIn', 'WhatsApp', 'GitHub', 'OpenSea'].map((name) => [
+    name.toUpperCase(),
+    name,
+  ]),
+]);
+/** Returns a status or a type of the API in words: `IN_PROGRESS` becomes `In progress`. */
+export const spoken = (code) =>
+  WORDS.get(code) ?? `${code.slice(0, 1)}${code.slice(1).toLowerCase()}`.replaceAll('_', ' ');
 export const day = (iso) => DAY.format(new Date(iso));
 /** Formats a range of days: `17–23 Nov 2025`. */
 export const days = (first, last) => DAY.formatRange(new Date(first), new Date(last));

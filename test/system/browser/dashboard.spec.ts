@@ -5,6 +5,7 @@ import { keyAndFailures } from './key.js';
 import { layout } from './layout.js';
 import { closePages, startDashboard, stopDashboard } from './opened-dashboard.js';
 import { filters, knownAt } from './filters.js';
+import { mornings } from './mornings.js';
 import { recordsDialog } from './records-dialog.js';
 
 describeWithChromium('The dashboard', () => {
@@ -19,6 +20,7 @@ describeWithChromium('The dashboard', () => {
   tokens();
   // The following tests record more events.
   recordsDialog();
+  mornings();
   refreshes();
   knownAt();
 });

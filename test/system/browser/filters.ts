@@ -13,6 +13,7 @@ import {
   lastAsked,
   type Opened,
   settled,
+  spokenTime,
   summary,
   table,
   totals,
@@ -67,7 +68,9 @@ export const filters = () =>
       await settled(page);
       const reached: string[] = [];
       const links = (n: number): unknown[] => Array<unknown>(n).fill(expect.stringMatching(/^A ./));
-      for (let n = 0; n < 80; n++) {
+      const numbers = (n: number): unknown[] => Array<unknown>(n).fill(expect.stringMatching(/^BUTTON \d+$/));
+      const sorts = (...columns: readonly string[]): string[] => columns.map((column) => `BUTTON ${column}`);
+      for (let n = 0; n < 120; n++) {
         await page.keyboard.press('Tab');
         const focused = await evaluate<string>(
           page,
@@ -84,16 +87,24 @@ export const filters = () =>
         'BUTTON Reports',
         'BUTTON Disputes',
         expect.stringMatching(/^DIV Asset or id/),
+        ...sorts('Asset or id', 'Kind', 'Status', 'Created'),
         ...links(4),
+        'BUTTON Save as CSV',
+        expect.stringMatching(/^DIV Asset/),
+        ...links(1),
         'INPUT range',
         'SELECT brandSlug',
         // The parts of the date and the time, and the calendar.
         ...Array<unknown>(8).fill('INPUT knownAt'),
         'BUTTON Compare with now',
-        ...Array<unknown>(5).fill(expect.stringMatching(/^BUTTON \d+$/)),
+        ...numbers(5),
         'INPUT content',
         'BUTTON Check',
         'SUMMARY Table of metrics over time',
+        'BUTTON Save as CSV',
+        expect.stringMatching(/^DIV Brand/),
+        ...sorts('Brand', 'New threats', 'Reports', 'Takedowns filed', 'Takedowns completed'),
+        ...numbers(4),
         'SUMMARY Table of blocked threats by type',
         'SUMMARY Table of takedowns by outcome',
         'SUMMARY Table of times to takedown',
@@ -101,9 +112,11 @@ export const filters = () =>
         'SUMMARY Table of false positives by type',
         'SUMMARY Table of disputes by outcome',
         expect.stringMatching(/^DIV Asset/),
+        ...sorts('Asset', 'State', 'Verdict now', 'Reason', 'Note', 'Filed', 'Changed'),
         ...links(3),
         'BUTTON Save as CSV',
         expect.stringMatching(/^DIV Group/),
+        ...sorts('Group', 'Assets'),
         ...links(2),
         'BUTTON Save as CSV',
         expect.stringMatching(/^DIV Webhook/),
@@ -144,7 +157,7 @@ export const filters = () =>
       expect(await other.locator('#problem').textContent()).toBe('');
     });
 
-    it('offers a range with the newest data if the selected range has no data', async () => {
+    it('shows the newest data if the range has no data, and offers it if somebody has chosen the range', async () => {
       const past = { organization: 'past', reportId: 'r', brands: [] };
       await dashboard.record(sent('ReportFiled', { ...past, createdAt: daysAgo(400), updatedAt: daysAgo(400) }));
       const key = await dashboard.app.issueKey({ organization: 'past', scopes: ['read'] });
@@ -154,17 +167,22 @@ export const filters = () =>
       const dateText = (days: number): string => date.format(new Date(daysAgo(days)));
       const days = (first: number, last: number): string =>
         date.formatRange(new Date(daysAgo(first)), new Date(daysAgo(last)));
-      await page.getByText(`The newest data is from ${dateText(400)}.`).waitFor();
-      await choose(opened, '7 days');
-      await page.getByRole('button', { name: `Show ${days(406, 400)}` }).waitFor();
-      await choose(opened, '30 days');
-      await page.getByRole('button', { name: `Show ${days(429, 400)}` }).click();
-      await page.locator('#newest').waitFor({ state: 'hidden' });
+      // Nobody has chosen a range, so the page shows the newest days, and its address stays as it is.
+      await page.getByText('Newer days have no data, so the newest days with data are shown.').waitFor();
       await settled(page);
+      expect([(await totals(page))['reports'], new URL(page.url()).search]).toEqual(['1', '']);
+      await choose(opened, '7 days');
+      await page.getByRole('link', { name: `Show ${days(406, 400)}` }).waitFor();
+      expect([(await totals(page))['reports'], new URL(page.url()).search]).toEqual(['0', '?range=7d']);
+      await choose(opened, '30 days');
+      await page.getByText(`The newest data is from ${dateText(400)}.`).waitFor();
+      await page.getByRole('link', { name: `Show ${days(429, 400)}` }).click();
+      await page.waitForURL(/custom/);
+      await settled(page);
+      expect(await page.locator('#newest').isVisible()).toBe(false);
       expect(new URL(page.url()).search).toBe(
         `?range=custom&startDate=${dateDaysAgo(429)}&endDate=${dateDaysAgo(400)}`,
       );
-      expect(await evaluate(page, 'document.activeElement.value')).toBe('custom');
       // The charts do not show series without a count.
       expect(await bars(page, 'timeline')).toEqual([[...Array<number>(29).fill(0), 1]]);
       expect([await bars(page, 'types'), await bars(page, 'takedowns')]).toEqual([[], []]);
@@ -279,8 +297,8 @@ export const knownAt = () =>
       const { page } = opened;
       await page.getByRole('button', { name: 'Show the records that changed' }).click();
       const dialog = page.locator('#records-dialog[open]');
-      await dialog.locator('.summary').getByText('4 shown').waitFor();
-      const at = (days: number): string => daysAgo(days).slice(0, 19).replace('T', ' ');
+      await dialog.locator('.summary').getByText('4 records.').waitFor();
+      const at = (days: number): string => spokenTime(daysAgo(days));
       const none = 'Not in this range';
       expect(
         (await table(page, '#records-dialog')).map((row) => row.slice(0, 5)).sort(([a], [b]) => (a! < b! ? -1 : 1)),

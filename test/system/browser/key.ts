@@ -15,15 +15,15 @@ export const keyAndFailures = () =>
       await signIn(page, `X-API-KEY: ${dashboard.key}`);
       await settled(page);
       expect(page.url()).not.toContain(dashboard.key);
-      const stored = `[localStorage.length, document.cookie, Object.values(sessionStorage)]`;
-      expect(await evaluate(page, stored)).toEqual([0, '', [dashboard.key]]);
+      const stored = `[Object.keys(localStorage), document.cookie, Object.values(sessionStorage)]`;
+      expect(await evaluate(page, stored)).toEqual([['threat-protection-visit:acme'], '', [dashboard.key]]);
       await page.reload();
       await settled(page);
       const other = await page.context().newPage();
       await other.goto(`${dashboard.app.url}/dashboard`);
       await other.locator('#key').waitFor();
       await page.getByRole('button', { name: 'Sign out' }).click();
-      expect(await evaluate(page, stored)).toEqual([0, '', []]);
+      expect(await evaluate(page, stored)).toEqual([['threat-protection-visit:acme'], '', []]);
       expect(await evaluate(page, `document.activeElement.id`)).toBe('key');
       expect(await page.locator('#figures').textContent()).not.toMatch(/acme|Wallet|=1\+1/);
       await page.reload();

@@ -62,6 +62,7 @@ export const layout = () =>
 
     it('separates the columns of a table', async () => {
       const { page } = openedPage;
+      await page.setViewportSize({ width: 1280, height: 900 });
       await page.getByText('Table of times to takedown').click();
       const align = (cells: string): Promise<string[]> =>
         evaluate(

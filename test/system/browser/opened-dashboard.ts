@@ -54,6 +54,9 @@ export const totals = async (page: Page): Promise<Record<string, string>> =>
     `Object.fromEntries([...document.querySelectorAll('#totals dl > div')].map((each) =>
       [each.dataset.metric, each.querySelector('.figure').textContent]))`,
   );
+/** Returns an instant as the page writes it. */
+export const spokenTime = (iso: string): string =>
+  `${new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }).format(new Date(iso))} UTC`;
 export const summary = (page: Page, id: string): Promise<string | null> =>
   page.locator(`#${id} .summary`).textContent();
 export const lastAsked = ({ asked }: Opened, path: string): string =>

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { sent } from '../../support/upstream.js';
 import { daysAgo, HOSTILE, threat } from './acme-events.js';
-import { dashboard, evaluate, lastAsked, settled, table } from './opened-dashboard.js';
+import { dashboard, evaluate, lastAsked, settled, spokenTime, table } from './opened-dashboard.js';
 
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 const DIALOG = '#records-dialog[open]';
@@ -58,9 +58,9 @@ export const recordsDialog = () =>
       await figure(page, 'reports').click();
       await listed(page);
       expect(await table(page, '#records-dialog')).toEqual([
-        ['now', 'wallet', ...Array<string>(2).fill(daysAgo(2).slice(0, 19).replace('T', ' '))],
+        ['now', 'wallet', ...Array<string>(2).fill(spokenTime(daysAgo(2)))],
       ]);
-      expect(await summaryOf(page)).toMatch(/^1 shown, newest first\. Range: the last 30 days\. As of /);
+      expect(await summaryOf(page)).toMatch(/^1 record\. Range: the last 30 days\. As of /);
       expect(errors).toEqual([]);
     });
 
@@ -70,11 +70,11 @@ export const recordsDialog = () =>
       expect(await column(page, 0)).toEqual(['url-4.example']);
       await page.locator(`${DIALOG} .close`).click();
       await pressBar(page, '#types canvas', 1);
-      expect(await column(page, 1)).toEqual(['TWITTER', 'TWITTER']);
+      expect(await column(page, 1)).toEqual(['Twitter', 'Twitter']);
       expect(await page.locator(`${DIALOG} [name=assetType]`).inputValue()).toBe('TWITTER');
       await page.locator(`${DIALOG} .close`).click();
       await pressBar(page, '#takedowns canvas', 2);
-      expect(await column(page, 2)).toEqual(['TODO']);
+      expect(await column(page, 2)).toEqual(['To do']);
     });
 
     it('opens the list with the keyboard from every number, and returns the focus to the number', async () => {
@@ -97,7 +97,7 @@ export const recordsDialog = () =>
       expect(await evaluate(page, `document.activeElement.textContent`)).toBe('Save as CSV');
       await page.keyboard.press('Escape');
       expect(await count.evaluate((each) => each === each.ownerDocument.activeElement)).toBe(true);
-      expect(await page.locator('#records-dialog [role=status]').textContent()).toContain('1 shown');
+      expect(await page.locator('#records-dialog [role=status]').textContent()).toContain('1 record.');
     });
 
     it('searches the list by an asset or a part of it, and filters it by type and status', async () => {
@@ -108,7 +108,7 @@ export const recordsDialog = () =>
         await page.locator(DIALOG).getByRole('button', { name: 'Search' }).click();
       };
       const finds = (words: string) => page.locator(`${DIALOG} .summary`).getByText(words).waitFor();
-      const shows = (n: number) => page.locator(`${DIALOG} .summary`).getByText(`${n} shown`).waitFor();
+      const shows = (n: number) => page.locator(`${DIALOG} .summary`).getByText(`${n} record`).waitFor();
       await filter('content', 'hxxps://url-3[.]example');
       await finds('1 found in all 9 records.');
       expect(await column(page, 5)).toEqual(['url-3']);
@@ -125,7 +125,7 @@ export const recordsDialog = () =>
       await shows(1);
       expect(await column(page, 0)).toEqual([HOSTILE]);
       await filter('content', '¯_(ツ)_/¯');
-      await finds('0 found in all 1 records.');
+      await finds('0 found in all 1 record.');
       expect(await page.locator(`${DIALOG} table`).isVisible()).toBe(false);
     });
 
@@ -137,7 +137,7 @@ export const recordsDialog = () =>
       await page.locator('#totals .summary').getByText('for this brand').waitFor();
       await clickAndWait(page, '[data-metric=newThreats] .figure button');
       expect(await table(page, '#records-dialog')).toMatchObject([
-        ['evil.example', 'URL', 'BLOCKED', 'wallet', {}, 'c1'],
+        ['evil.example', 'URL', 'Blocked', 'wallet', {}, 'c1'],
       ]);
       expect(lastAsked(opened, '/verdicts')).toContain('brandSlug=wallet');
       expect(await page.locator('[data-metric=threatsWatchlisted] .figure button').count()).toBe(0);
@@ -155,20 +155,17 @@ export const recordsDialog = () =>
       await page.locator(`${DIALOG} .close`).click();
       await ofOutcome('Filed: 3').click();
       await listed(page);
-      expect(await column(page, 2)).toEqual(['OPEN', 'REJECTED', 'ACCEPTED']);
+      expect(await column(page, 2)).toEqual(['Open', 'Rejected', 'Accepted']);
     });
 
-    it('loads the list page by page, and saves the CSV of the API unchanged', async () => {
+    it('loads the whole list, says its total, and saves the CSV of the API unchanged', async () => {
       await dashboard.record(...Array.from({ length: 130 }, (_, n) => threat(`many-${n}`, 'EMAIL', 300)));
       const opened = await dashboard.openFigures('?range=all');
       const { page } = opened;
       await clickAndWait(page, '[data-metric=newThreats] .figure button');
-      expect(await summaryOf(page)).toMatch(/^100 of 142 shown so far, /);
-      await page.locator(DIALOG).getByRole('button', { name: 'Show more' }).click();
-      await page.locator(`${DIALOG} .summary`).getByText('shown, newest').waitFor();
+      expect(await summaryOf(page)).toMatch(/^142 records\. /);
       const ids = await column(page, 5);
       expect([ids.length, new Set(ids).size]).toEqual([142, 142]);
-      expect(await page.locator(DIALOG).getByRole('button', { name: 'Show more' }).isVisible()).toBe(false);
       const [download] = await Promise.all([page.waitForEvent('download'), page.locator(`${DIALOG} .csv`).click()]);
       const lines = (await readFile(await download.path(), 'utf8')).trim().split('\r\n');
       expect(lines[0]).toBe('id,asset.type,asset.content,status,createdAt,updatedAt');

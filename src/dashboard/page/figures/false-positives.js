@@ -1,6 +1,6 @@
 import { queryOf } from '../range.js';
-import { fillTable, rightAligned } from '../table.js';
-import { fillCounts, openerFor } from '../records-dialog/records-dialog.js';
+import { codeCell, fillTable, rightAligned } from '../table.js';
+import { fillCounts, openerFor, outcomeEntries } from '../records-dialog/records-dialog.js';
 import { counted as countedWords, duration, number, share } from '../words.js';
 
 export const section = document.getElementById('false-positives');
@@ -42,18 +42,13 @@ export const show = ({ body: { totals, byType, disputes } }, filters) => {
   const openerOf = openerFor(filters, WITHOUT_BRAND);
   rejected.onclick = openerOf('rejectedThreats', 1, 'Rejected threats');
   const rows = byType.map((one) => [
-    one.type,
+    codeCell(one.type),
     one.counted,
     one.falsePositives,
     rightAligned(share(one.rate), one.rate),
   ]);
   fillTable(types, TYPE_COLUMNS, rows, { name: 'false-positives' });
-  const shown = disputes.filed === 0 ? [] : OUTCOMES;
-  const entries = shown.map(([key, name, metric]) => [
-    name,
-    disputes[key],
-    openerOf(metric, disputes[key], `Disputes: ${name.toLowerCase()}`),
-  ]);
+  const entries = outcomeEntries(disputes.filed === 0 ? [] : OUTCOMES, disputes, openerOf, 'Disputes');
   fillCounts(outcomes, OUTCOME_COLUMNS, entries, 'disputes');
 };
 

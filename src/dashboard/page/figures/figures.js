@@ -1,7 +1,8 @@
 import * as brands from '../organization/brands.js';
 import { disputes, groups, webhooks } from '../organization/list-panels.js';
-import * as organization from '../organization/organization.js';
+import * as openTakedowns from '../organization/open-takedowns.js';
 import * as recent from '../organization/recent.js';
+import * as brandTable from './brand-table.js';
 import * as falsePositives from './false-positives.js';
 import * as overTime from './over-time.js';
 import * as takedowns from './takedowns.js';
@@ -11,17 +12,23 @@ import * as totals from './totals.js';
  * The panels that depend on the filters, and the panels that depend only on the key. Each panel loads its own data, so
  * that one failure does not affect the other panels.
  */
-const FILTER_PANELS = [totals, overTime, takedowns, falsePositives];
-const KEY_PANELS = [organization, recent, disputes, groups, brands, webhooks];
+const FILTER_PANELS = [totals, overTime, brandTable, takedowns, falsePositives];
+const KEY_PANELS = [recent, openTakedowns, disputes, groups, brands, webhooks];
 const PANELS = [...FILTER_PANELS, ...KEY_PANELS];
 
 /** What is shown, by panel: the response, and the filters as a text. */
 const shown = new Map();
 
+/** Whether two bodies are the same object, or arrays of the same objects: a panel may show several responses. */
+const isSame = (one, other) => {
+  const [parts, others] = [[one].flat(), [other].flat()];
+  return parts.length === others.length && parts.every((part, index) => part === others[index]);
+};
+
 /** An unchanged response is not drawn again. */
 const showPanel = (panel, answer, filters, key) => {
   const last = shown.get(panel);
-  if (last?.key === key && last.body === answer.body) return;
+  if (last?.key === key && isSame(last.body, answer.body)) return;
   panel.show(answer, filters);
   shown.set(panel, { key, body: answer.body });
 };

@@ -3,9 +3,9 @@ import { day, days } from '../words.js';
 
 const section = document.getElementById('newest');
 const sentence = section.querySelector('span');
-const button = section.querySelector('button');
+const link = section.querySelector('a');
 
-let onShow;
+let choice;
 
 const PATH = 'organization/metrics/timeline';
 
@@ -31,17 +31,21 @@ const daysUpTo = (lastDay, filters) => {
   return [dateOf(first), lastDay];
 };
 
-/** Offers to show the newest data if the chosen range has no data. */
+/** Shows the newest data if the range has none and nobody has chosen the range; otherwise offers a link to the data. */
 export const offerNewest = (lastDay, filters) => {
-  section.hidden = lastDay === undefined;
+  section.hidden = lastDay === undefined && !filters.isNewest;
+  link.hidden = filters.isNewest === true;
+  if (filters.isNewest) sentence.textContent = 'Newer days have no data, so the newest days with data are shown.';
   if (lastDay === undefined) return;
-  const [first, last] = daysUpTo(lastDay, filters);
-  sentence.textContent = `The newest data is from ${day(last)}.`;
-  button.textContent = `Show ${days(first, last)}`;
-  button.onclick = () => onShow(first, last);
+  const [startDate, endDate] = daysUpTo(lastDay, filters);
+  if (!choice.isChosen()) return choice.showNewest(startDate, endDate);
+  const { brandSlug = '' } = filters;
+  sentence.textContent = `The newest data is from ${day(lastDay)}.`;
+  link.textContent = `Show ${days(startDate, endDate)}`;
+  link.href = `?${new URLSearchParams({ range: 'custom', startDate, endDate, ...(brandSlug && { brandSlug }) })}`;
 };
 
-/** @param showDays called with the first and the last date when the user accepts */
-export const startNewest = (showDays) => {
-  onShow = showDays;
+/** @param filters as of `startFilters` */
+export const startNewest = (filters) => {
+  choice = filters;
 };

@@ -1,8 +1,7 @@
 import { drawBars } from './bars.js';
-import { csvOf } from '../csv.js';
 import { queryOf } from '../range.js';
-import { fillTable, rightAligned } from '../table.js';
-import { fillCounts, openerFor } from '../records-dialog/records-dialog.js';
+import { codeCell, fillTable, rightAligned } from '../table.js';
+import { fillCounts, openerFor, outcomeEntries } from '../records-dialog/records-dialog.js';
 import { counted, duration, number, share } from '../words.js';
 
 export const section = document.getElementById('takedowns');
@@ -10,11 +9,11 @@ const canvas = section.querySelector('canvas');
 const [outcomes, times] = section.querySelectorAll('details');
 
 const OUTCOMES = [
-  ['filed', 'Filed', 'first', 'takedownsFiled'],
-  ['completed', 'Completed', 'third', 'takedownsCompleted'],
-  ['open', 'Open', 'second', 'takedownsOpen'],
-  ['canceled', 'Canceled', 'other', 'takedownsCanceled'],
-  ['retracted', 'Retracted', 'other', 'takedownsRetracted'],
+  ['filed', 'Filed', 'takedownsFiled', 'first'],
+  ['completed', 'Completed', 'takedownsCompleted', 'third'],
+  ['open', 'Open', 'takedownsOpen', 'second'],
+  ['canceled', 'Canceled', 'takedownsCanceled', 'other'],
+  ['retracted', 'Retracted', 'takedownsRetracted', 'other'],
 ];
 const OUTCOME_COLUMNS = ['Outcome', 'Takedowns'];
 const TIMES = ['median', 'p90', 'p99', 'longest'];
@@ -42,31 +41,19 @@ const wordsFor = (statistics, { brandSlug }) =>
   `${outcomeWords(statistics, brandSlug ? 'last changed' : 'filed')} ${timeWords(statistics.timeToTakedown)}`;
 
 const showTimes = ({ byType, ...all }) => {
-  const rows = all.count === 0 ? [] : [{ type: 'All types', ...all }, ...byType];
-  const inMs = () =>
-    csvOf(
-      ['type', 'count', ...TIMES.map((name) => `${name}Ms`)],
-      rows.map((row) => [row.type, row.count, ...TIMES.map((name) => row[name])]),
-    );
-  fillTable(
-    times,
-    ['Type', 'Completed', 'Median', '90 %', '99 %', 'Longest'],
-    rows.map((row) => [row.type, row.count, ...TIMES.map((name) => rightAligned(duration(row[name])))]),
-    { name: 'times-to-takedown', text: inMs },
-  );
+  const cellOf = ({ type, count, ...row }) => [
+    codeCell(type) ?? 'All types',
+    count,
+    ...TIMES.map((name) => rightAligned(duration(row[name]), row[name])),
+  ];
+  const rows = (all.count === 0 ? [] : [all, ...byType]).map(cellOf);
+  fillTable(times, ['Type', 'Completed', 'Median', '90 %', '99 %', 'Longest'], rows, { name: 'times-to-takedown' });
 };
 
 export const show = ({ body }, filters) => {
   const words = wordsFor(body, filters);
   section.querySelector('.summary').textContent = words;
-  const openerOf = openerFor(filters);
-  const shown = body.filed === 0 ? [] : OUTCOMES;
-  const bars = shown.map(([key, name, colour, metric]) => [
-    name,
-    body[key],
-    openerOf(metric, body[key], `Takedowns: ${name.toLowerCase()}`),
-    colour,
-  ]);
+  const bars = outcomeEntries(body.filed === 0 ? [] : OUTCOMES, body, openerFor(filters), 'Takedowns');
   const label = `Takedowns by outcome: ${words} Every number is in the table below.`;
   drawBars(canvas, label, bars);
   fillCounts(outcomes, OUTCOME_COLUMNS, bars, 'takedowns');

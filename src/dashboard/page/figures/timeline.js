@@ -1,7 +1,7 @@
 import { draw, fontSize, clickOptions } from './chart-drawing.js';
 import { fillTable } from '../table.js';
-import { countButton, opener } from '../records-dialog/records-dialog.js';
-import { METRICS } from './totals.js';
+import { countCell, opener } from '../records-dialog/records-dialog.js';
+import { COLUMNS } from './totals.js';
 import { compact, number, pointName } from '../words.js';
 
 export const section = document.getElementById('timeline');
@@ -17,11 +17,6 @@ const DRAWN = [
   { key: 'threatsWatchlisted', name: 'Watchlisted', colour: 'second', ticks: 3 },
 ];
 const partOf = ({ key }) => section.querySelector(`[data-series=${key}]`);
-const COLUMNS = ['newThreats', 'threatsWatchlisted', 'reports', 'takedownsFiled', 'takedownsCompleted'].map((key) => {
-  const { name, short = name } = METRICS.find((metric) => metric.key === key);
-  return [key, short];
-});
-
 /** Returns the width available to charts in px, even while no chart is shown. */
 export const width = () => section.querySelector('.summary').clientWidth;
 
@@ -79,7 +74,7 @@ export const show = (body, csv, filters) => {
   for (const series of shown) drawSeries(series, series === shown.at(-1), body, labels, filters);
   section.querySelector('.summary').textContent = summaryOf(body);
   const cell = ([key, name], point, label) =>
-    countButton(point[key], `${name}, ${label}`, openerOf([key, name], point, label, filters)) ?? point[key];
+    countCell(point[key], `${name}, ${label}`, openerOf([key, name], point, label, filters));
   const rows = points.map((point, index) => [
     labels[index],
     ...COLUMNS.map((column) => cell(column, point, labels[index])),

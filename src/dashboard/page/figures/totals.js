@@ -2,34 +2,25 @@ import { draw } from './chart-drawing.js';
 import { newestDay, offerNewest } from './newest.js';
 import { RANGES, queryOf } from '../range.js';
 import { element } from '../table.js';
-import { countButton, openRestated, openerFor } from '../records-dialog/records-dialog.js';
+import { countCell, openRestated, openerFor } from '../records-dialog/records-dialog.js';
 import { change, number, pointName, time } from '../words.js';
 
 /** What a rise and a fall mean: `good`, `attention` or `plain`. */
 const [THREATENING, WORK, SUCCESS] = ['attention plain', 'plain plain', 'good attention'];
-/**
- * The metrics, with a `short` name for tables if it differs, and notes on what is counted in a range (`inRange`) and for a
- * brand (`ofBrand`).
- */
+/** The metrics, with a `short` name for tables if it differs. */
 export const METRICS = [
   { key: 'newThreats', name: 'New threats blocked', short: 'New threats', meanings: THREATENING },
   { key: 'reports', name: 'Reports filed', short: 'Reports', meanings: THREATENING },
-  {
-    key: 'threatsWatchlisted',
-    name: 'Threats on the watchlist',
-    short: 'Watchlisted',
-    meanings: THREATENING,
-    ofBrand: 'not counted by brand',
-  },
-  { key: 'takedownsFiled', name: 'Takedowns filed', meanings: WORK, ofBrand: 'last changed in this range' },
-  {
-    key: 'takedownsCompleted',
-    name: 'Takedowns completed',
-    meanings: SUCCESS,
-    inRange: 'of the takedowns filed in this range',
-    ofBrand: 'last changed in this range',
-  },
+  { key: 'threatsWatchlisted', name: 'Threats on the watchlist', short: 'Watchlisted', meanings: THREATENING },
+  { key: 'takedownsFiled', name: 'Takedowns filed', meanings: WORK },
+  { key: 'takedownsCompleted', name: 'Takedowns completed', meanings: SUCCESS },
 ];
+/** Notes on what a metric counts in a range, and for a brand. */
+const IN_RANGE = { takedownsCompleted: 'of the takedowns filed in this range' };
+const CHANGED = 'last changed in this range';
+const OF_BRAND = { threatsWatchlisted: 'not counted by brand', takedownsFiled: CHANGED, takedownsCompleted: CHANGED };
+/** The keys and the short names of the metrics, which are the columns of tables. */
+export const COLUMNS = METRICS.map(({ key, name, short = name }) => [key, short]);
 export const section = document.getElementById('totals');
 
 const restated = document.getElementById('restated');
@@ -81,15 +72,16 @@ const trends = new Map(
   }),
 );
 
-const itemOf = ({ key, name, meanings, inRange, ofBrand }, body, filters) => {
+const itemOf = ({ key, name, meanings }, body, filters) => {
   const { range, brandSlug } = filters;
   const n = countsOf(body)[key];
   // The lists have only the present records.
   const onOpen = body.then === undefined ? openerFor(filters)(key, n, name) : undefined;
-  const parts = [element('dt', name), element('dd', countButton(n, name, onOpen) ?? number(n), { class: 'figure' })];
+  const figure = onOpen === undefined ? number(n) : countCell(n, name, onOpen);
+  const parts = [element('dt', name), element('dd', figure, { class: 'figure' })];
   if (body.then !== undefined) parts.push(changeOf(body.difference.metrics[key], undefined, meanings));
   else if (body.difference !== undefined) parts.push(changeOf(body.difference[key], body.ratio[key], meanings));
-  const note = brandSlug ? ofBrand : range !== 'all' && inRange;
+  const note = brandSlug ? OF_BRAND[key] : range !== 'all' && IN_RANGE[key];
   if (note) parts.push(element('dd', note, { class: 'note quiet' }));
   if (body.then === undefined) parts.push(trends.get(key));
   else parts.push(element('dd', `${number(body.now.metrics[key])} now`, { class: 'note quiet' }));

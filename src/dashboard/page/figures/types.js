@@ -1,6 +1,6 @@
 import { drawBars } from './bars.js';
 import { fillCounts, openerFor } from '../records-dialog/records-dialog.js';
-import { number, share } from '../words.js';
+import { number, share, spoken } from '../words.js';
 
 export const section = document.getElementById('types');
 const canvas = section.querySelector('canvas');
@@ -22,16 +22,17 @@ const wordsFor = (counts) => {
   const total = counts.reduce((sum, [, n]) => sum + n, 0);
   const [[type, highest]] = counts;
   const listed = counts.length > MAX_BARS ? ` The chart shows the ${MAX_BARS} most frequent of ${counts.length}.` : '';
-  if (counts.length === 1) return `All ${number(total)} are of type ${type}.`;
-  return `${number(highest)} of ${number(total)} (${share(highest / total)}) are of type ${type}.${listed}`;
+  if (counts.length === 1) return `All ${number(total)} are of type ${spoken(type)}.`;
+  return `${number(highest)} of ${number(total)} (${share(highest / total)}) are of type ${spoken(type)}.${listed}`;
 };
 
 export const show = ({ points }, filters) => {
   const counts = countsOf(points);
-  const openerOf = (type, n) => openerFor(filters, { assetType: type })('newThreats', n, `New threats of type ${type}`);
+  const openerOf = (type, n) =>
+    openerFor(filters, { assetType: type })('newThreats', n, `New threats of type ${spoken(type)}`);
   const words = wordsFor(counts);
   section.querySelector('.summary').textContent = words;
-  const bars = counts.map(([type, n]) => [type, n, openerOf(type, n)]);
+  const bars = counts.map(([type, n]) => [spoken(type), n, openerOf(type, n)]);
   drawBars(canvas, `Blocked threats by type: ${words} Every number is in the table below.`, bars.slice(0, MAX_BARS));
   fillCounts(table, COLUMNS, bars, 'blocked-by-type');
 };

@@ -1,5 +1,5 @@
-import { cellsOf, fillTable, recordLink } from '../table.js';
-import { counted, day, failureWords, number, spoken, when } from '../words.js';
+import { cellsOf, codeCell, dayCell, fillTable, recordLink, timeCell } from '../table.js';
+import { counted, failureWords, number, spoken } from '../words.js';
 
 /** The panels that show a list of the API as a sentence and a table: disputes, asset groups and webhooks. */
 
@@ -7,15 +7,19 @@ import { counted, day, failureWords, number, spoken, when } from '../words.js';
  * @param name the id of the section
  * @param key the name of the list in the response
  * @param wordsFor returns the sentence for a list and its response
+ * @param complete returns the response with what else the panel shows
  * @param order returns the list in the order in which it is shown
  * @param saved as in `fillTable`; absent if the panel has no CSV
  */
-const listPanel = ({ name, path, query = {}, key, wordsFor, columns, order = (items) => items, saved }) => {
+const listPanel = ({ name, path, query = {}, key, wordsFor, columns, complete, order = (items) => items, saved }) => {
   const section = document.getElementById(name);
   return {
     section,
     nothing: { [key]: [] },
-    load: (api, _filters, signal) => api.get(path, query, signal),
+    load: async (api, _filters, signal) => {
+      const answer = await api.get(path, query, signal);
+      return complete === undefined ? answer : { ...answer, body: await complete(answer.body, api, signal) };
+    },
     show: ({ body }) => {
       section.querySelector('.summary').textContent = wordsFor(body[key], body);
       fillTable(section.querySelector('.table'), ...cellsOf(columns, order(body[key])), saved);
@@ -25,6 +29,23 @@ const listPanel = ({ name, path, query = {}, key, wordsFor, columns, order = (it
 
 /** Maximum number of disputes that are shown. The list of disputes has all. */
 const MAX_DISPUTES = 20;
+
+/** The disputes that were completed last, and their response. */
+let completed = {};
+/**
+ * Adds what the check says now to the decided disputes. The list says it only while an asset is no longer blocked and
+ * every source answers.
+ */
+const withVerdicts = async (body, api, signal) => {
+  if (completed.body === body) return completed.full;
+  const isUnclear = ({ status, verdictNow }) => status !== 'OPEN' && verdictNow === undefined;
+  const contents = body.items.filter(isUnclear).map(({ content }) => content);
+  if (contents.length === 0) return body;
+  const { results } = await api.post('asset/check/bulk', { contents }, signal);
+  const items = body.items.map((item) => (isUnclear(item) ? { ...item, verdictNow: results.shift() } : item));
+  completed = { body, full: { ...body, items } };
+  return completed.full;
+};
 const isOpen = ({ status }) => Number(status === 'OPEN');
 
 export const disputes = listPanel({
@@ -41,14 +62,15 @@ export const disputes = listPanel({
   },
   columns: [
     ['Asset', ({ id, asset }) => recordLink('disputes', id, asset.content)],
-    ['State', ({ status }) => spoken(status)],
-    // Absent if the asset is still blocked, and also while a source gives no answer.
+    ['State', ({ status }) => codeCell(status)],
+    // Absent for an open dispute if the asset is still blocked, and also while a source gives no answer.
     ['Verdict now', ({ verdictNow }) => (verdictNow === undefined ? 'No change known' : spoken(verdictNow.status))],
     ['Reason', ({ reason }) => reason],
     ['Note', ({ note }) => note],
-    ['Filed', ({ createdAt }) => day(createdAt)],
-    ['Changed', ({ updatedAt }) => day(updatedAt)],
+    ['Filed', ({ createdAt }) => dayCell(createdAt)],
+    ['Changed', ({ updatedAt }) => dayCell(updatedAt)],
   ],
+  complete: withVerdicts,
   order: (items) => items.toSorted((one, other) => isOpen(other) - isOpen(one)),
 });
 
@@ -88,15 +110,12 @@ export const webhooks = listPanel({
     return `${counted(items.length, 'webhook')}, ${notActive === 0 ? 'all active' : `${number(notActive)} failing or disabled`}.`;
   },
   columns: [
-    [
-      'Webhook',
-      ({ id, url, description }) => recordLink('webhooks', id, description ?? `${new URL(url).host} (${id})`),
-    ],
-    ['State', ({ state }) => state],
+    ['Webhook', ({ id, url, description: name }) => recordLink('webhooks', id, name ?? `${new URL(url).host} (${id})`)],
+    ['State', ({ state }) => codeCell(state)],
     ['Backlog', ({ behind }) => (behind < MAX_BEHIND ? behind : `${number(MAX_BEHIND)} or more`)],
-    ['Last success', ({ lastSuccessAt }) => when(lastSuccessAt)],
+    ['Last success', ({ lastSuccessAt }) => timeCell(lastSuccessAt)],
     ['Last failure', ({ lastFailure }) => failureWords(lastFailure)],
-    ['Next attempt', ({ nextAttemptAt }) => when(nextAttemptAt)],
+    ['Next attempt', ({ nextAttemptAt }) => timeCell(nextAttemptAt)],
   ],
   saved: { name: 'webhooks' },
 });

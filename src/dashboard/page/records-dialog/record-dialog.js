@@ -1,5 +1,5 @@
 import { COLUMNS as SOURCE_COLUMNS, sourceCells, verdictParts } from '../check.js';
-import { element, fillTable, recordLink } from '../table.js';
+import { codeCell, element, fillTable, recordLink } from '../table.js';
 import { counted, failureWords, spoken, time, when } from '../words.js';
 import { pathOf } from './record-lists.js';
 import { requestDialog } from './request-dialog.js';
@@ -23,7 +23,7 @@ const tablePart = (name, columns, rows, empty) => {
 /** The fields that a record may have: the name, and a function that returns its text; undefined if it is absent. */
 const FIELDS = [
   ['Status', ({ status, state }) => (status ?? state) && spoken(status ?? state)],
-  ['Type', ({ asset }) => asset?.type],
+  ['Type', ({ asset }) => asset && spoken(asset.type)],
   ['Brand', ({ brand, brands = [] }) => brand ?? (brands.join(', ') || undefined)],
   ['Reason', ({ reason }) => reason],
   ['Note', ({ note }) => note],
@@ -81,7 +81,7 @@ const groupParts = async (_list, id, signal) => {
   const path = `organization/asset-groups/${encodeURIComponent(id)}`;
   const [{ body: group }, { body: page }] = await readBoth(path, 'assets', signal);
   const rest = page.nextCursor === undefined ? '' : ` (the first ${page.assets.length})`;
-  const rows = page.assets.map(({ content: text, type }) => [recordLink('asset', text, text), type]);
+  const rows = page.assets.map(({ content: text, type }) => [recordLink('asset', text, text), codeCell(type)]);
   const empty = 'The group is empty. Assets are added through the API.';
   return [group.name, [fieldsPart(group), tablePart(`Assets${rest}`, ['Asset', 'Type'], rows, empty)]];
 };

@@ -1,7 +1,7 @@
-import { recordLink } from '../table.js';
-import { spoken } from '../words.js';
+import { codeCell, recordLink, timeCell } from '../table.js';
+import { spoken, time } from '../words.js';
 
-const OPEN_TAKEDOWNS = ['TODO', 'IN_PROGRESS', 'PENDING_RETRACTION', 'RETRACTION_SENT'];
+export const OPEN_TAKEDOWNS = ['TODO', 'IN_PROGRESS', 'PENDING_RETRACTION', 'RETRACTION_SENT'];
 
 /** The records that each metric of an organization counts: the list that has the records, and the counted statuses. */
 const ORGANIZATION_RECORDS = {
@@ -51,13 +51,12 @@ export const listOf = (metric, brandSlug) => {
 /** Returns the columns of the asset, whose name is a link to the record. */
 const assetOf = (list) => [
   ['Asset', ({ id, asset }) => recordLink(list, id, asset.content)],
-  ['Type', ({ asset }) => asset.type],
-  ['Status', ({ status }) => status],
+  ['Type', ({ asset }) => codeCell(asset.type)],
+  ['Status', ({ status }) => codeCell(status)],
 ];
 const ID = ['Id', ({ id }) => id];
-const instant = (iso) => iso.replace('T', ' ').replace(/(?:\.000)?Z$/, '');
-const CREATED = ['Created (UTC)', ({ createdAt }) => instant(createdAt)];
-const UPDATED = ['Changed (UTC)', ({ updatedAt }) => instant(updatedAt)];
+const CREATED = ['Created', ({ createdAt }) => timeCell(createdAt)];
+const UPDATED = ['Changed', ({ updatedAt }) => timeCell(updatedAt)];
 const BRANDS = ['Brands', ({ brands }) => brands.join(', ')];
 
 const CAUSES = {
@@ -72,7 +71,7 @@ const CAUSES = {
 const metricWords = (metric) => spoken(metric.replaceAll(/[A-Z]/g, '_$&').toUpperCase());
 const countedAs = (counted) =>
   counted
-    .map(({ metric, type, at }) => `${metricWords(metric)}${type ? ` (${type})` : ''} ${instant(at)}`)
+    .map(({ metric, type, at }) => `${metricWords(metric)}${type ? ` (${spoken(type)})` : ''} ${time(at)}`)
     .join('; ') || 'Not in this range';
 
 const REASON = ['Reason', ({ reason }) => reason];
@@ -94,7 +93,7 @@ export const COLUMNS = {
     ['Counted then', ({ then }) => countedAs(then)],
     ['Counts now', ({ now }) => countedAs(now)],
     ['Why', ({ cause, late }) => `${CAUSES[cause]}${late ? ', first stored after the range' : ''}`],
-    ['Stored (UTC)', ({ changedAt }) => instant(changedAt)],
+    ['Stored', ({ changedAt }) => timeCell(changedAt)],
   ],
 };
 

@@ -1,30 +1,23 @@
 import { save } from '../csv.js';
 import { queryOf, RANGES } from '../range.js';
-import { cellsOf, element, fillTable, tableCsv } from '../table.js';
+import { cellsOf, element, fillTable, tableCsv, unsort } from '../table.js';
 import { COLUMNS, listOf, matcherOf } from './record-lists.js';
 import { requestDialog } from './request-dialog.js';
-import { number, spoken, time } from '../words.js';
+import { counted, number, spoken, time } from '../words.js';
 
 const dialog = document.getElementById('records-dialog');
 const [title, summary, form] = ['h2', '.summary', 'form'].map((each) => dialog.querySelector(each));
-const [table, scroll, more, saveButton, announcement] = ['.table', '.scroll', '.more', '.csv', '[role=status]'].map(
-  (each) => dialog.querySelector(each),
+const [table, scroll, saveButton, announcement] = ['.table', '.scroll', '.csv', '[role=status]'].map((each) =>
+  dialog.querySelector(each),
 );
 const { content, assetType, status } = form.elements;
 
-const ROWS_A_PAGE = 100;
-/** Maximum number of records per page of the API. */
-const ROWS_OF_A_SEARCH = 1_000;
-/** Maximum number of rows that are shown or searched by a part of their text. The CSV has all rows. */
-const MAX_ROWS = 4_000;
 /** The timeout of an export in ms, which equals the timeout of the service. */
 const CSV_TIMEOUT_MS = 600_000;
 
 let apiNow;
 /** The query of the dialog: the list, its statuses, the range and brand of the metric, and the total, if known. */
 let request;
-let items = [];
-let nextCursor;
 /** The records of a search; undefined unless the list is searched. */
 let found;
 
@@ -44,62 +37,37 @@ const addTypes = (types) => {
   );
 };
 
-const searchWords = () => {
-  const searched = nextCursor === undefined ? `all ${number(items.length)}` : `the newest ${number(items.length)}`;
-  const older = nextCursor === undefined ? '' : ' Older records are found only by their whole asset.';
-  return `${number(found.length)} found in ${searched} records.${older}`;
-};
+const searchWords = ({ items, isCut }) =>
+  `${number(found.length)} found in ${isCut ? 'the newest' : 'all'} ${counted(items.length, 'record')}.` +
+  (isCut ? ' Older records are found only by their whole asset.' : '');
 
-const listWords = (isCut) => {
+const listWords = ({ items, isCut }) => {
   if (items.length === 0)
     return request.query.from ? 'None.' : 'None. Choose another status or type, or a longer range.';
-  const total = !isFiltered() && request.total > items.length ? ` of ${number(request.total)}` : '';
-  const rest = isCut ? '; the CSV contains all records' : nextCursor === undefined ? '' : ' so far';
-  return `${number(items.length)}${total} shown${rest}, newest first.`;
+  if (!isCut) return `${counted(items.length, 'record')}.`;
+  const rest = !isFiltered() && request.total ? ` of ${number(request.total)} records` : ' records; there are more';
+  return `The newest ${number(items.length)}${rest}. The CSV contains all records.`;
 };
 
 const tableOf = (records) => cellsOf(COLUMNS[request.list], records);
 
-const show = (asOf) => {
-  const rows = found ?? items;
-  const isCut = nextCursor !== undefined && items.length >= MAX_ROWS;
-  addTypes(items.flatMap(({ asset }) => asset?.type ?? []));
-  fillTable(table, ...tableOf(rows));
-  more.hidden = found !== undefined || nextCursor === undefined || isCut;
+const show = (answer) => {
+  addTypes(answer.items.flatMap(({ asset }) => asset?.type ?? []));
+  fillTable(table, ...tableOf(found ?? answer.items));
   const brand = request.query.brandSlug ? `, brand ${request.query.brandSlug}` : '';
-  const words = found === undefined ? listWords(isCut) : searchWords();
-  announcement.textContent = summary.textContent = `${words} Range: ${request.range}${brand}. As of ${time(asOf)}.`;
+  const words = found === undefined ? listWords(answer) : searchWords(answer);
+  announcement.textContent =
+    summary.textContent = `${words} Range: ${request.range}${brand}. As of ${time(answer.asOf)}.`;
 };
 
-const requests = requestDialog(dialog, () => {
-  items = [];
-  scroll.replaceChildren();
-});
+const requests = requestDialog(dialog, () => scroll.replaceChildren());
 export const { clear } = requests;
-
-/** Loads the next page. @returns the as-of instant */
-const loadRows = async (limit, signal) => {
-  const { body, asOf } = await apiNow().get(request.path, { ...queryNow(), limit, cursor: nextCursor }, signal);
-  signal.throwIfAborted();
-  items = [...items, ...body.items];
-  ({ nextCursor } = body);
-  return asOf;
-};
-
-const loadPage = () =>
-  requests.begin(async (signal) => {
-    const row = items.length;
-    show(await loadRows(ROWS_A_PAGE, signal));
-    // The focus moves to the new rows, because the button that loaded them may be hidden now.
-    if (row > 0) scroll.focus();
-  });
 
 /** Returns the records of a whole asset; none if the text is only a part of an asset. Reports have no asset. */
 const exact = async (text, signal) => {
   if (request.list === 'reports') return [];
   try {
-    const query = { ...queryNow(), content: text, limit: ROWS_OF_A_SEARCH };
-    return (await apiNow().get(request.path, query, signal)).body.items;
+    return (await apiNow().getItems(request.path, { ...queryNow(), content: text }, signal)).items;
   } catch (failure) {
     if (failure.status === 400) return [];
     throw failure;
@@ -107,32 +75,27 @@ const exact = async (text, signal) => {
 };
 
 /**
- * Searches by the whole asset in all records, which the API can do, and by a part in the newest records, which are
- * loaded for that.
+ * Loads the list. A search is by the whole asset in all records, which the API can do, and by a part in the newest
+ * records.
  */
-const search = (text) =>
+const load = () =>
   requests.begin(async (signal) => {
-    summary.textContent = 'Searching …';
-    const whole = await exact(text, signal);
-    let asOf;
-    do asOf = await loadRows(ROWS_OF_A_SEARCH, signal);
-    while (nextCursor !== undefined && items.length < MAX_ROWS);
-    const byId = new Map([...items.filter(matcherOf(text)), ...whole].map((item) => [item.id, item]));
-    found = [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
-    show(asOf);
+    const text = content.value.trim();
+    summary.textContent = text === '' ? 'Loading …' : 'Searching …';
+    const whole = text === '' ? [] : await exact(text, signal);
+    const answer = await apiNow().getItems(request.path, queryNow(), signal);
+    if (answer.isCut && request.total === undefined)
+      request.total = (await apiNow().get('organization/metrics', {}, signal)).body.metrics[request.metric];
+    signal.throwIfAborted();
+    const byId = new Map([...answer.items.filter(matcherOf(text)), ...whole].map((item) => [item.id, item]));
+    found = text === '' ? undefined : [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+    show(answer);
   });
-
-const load = () => {
-  items = [];
-  nextCursor = found = undefined;
-  const text = content.value.trim();
-  return text === '' ? loadPage() : search(text);
-};
 
 /** Shows the records that a metric counts. @param query range and brand of the metric @param range name of the range */
 const open = (metric, name, query, range, total) => {
   const { assetType: type = '', ...others } = query;
-  request = { ...listOf(metric, query.brandSlug), query: others, range, total, assetType: type };
+  request = { ...listOf(metric, query.brandSlug), metric, query: others, range, total, assetType: type };
   form.reset();
   if (type !== '') addTypes([type]);
   assetType.value = type;
@@ -144,8 +107,8 @@ const open = (metric, name, query, range, total) => {
   status.parentElement.hidden = request.choices.length < 2;
   form.hidden = query.from !== undefined;
   title.textContent = name;
-  summary.textContent = 'Loading …';
-  table.hidden = more.hidden = true;
+  table.hidden = true;
+  unsort(table);
   requests.show();
   void load();
 };
@@ -164,27 +127,35 @@ export const openRestated = (query, range) => open('restated', 'Records that cha
 /** Shows all records of a list, of any time. */
 export const openAll = (list, name) => open(list, name, {}, 'all time');
 
-/**
- * Returns a button that has the number as its text and shows the counted records; undefined if there are no records to
- * show.
- */
-export const countButton = (n, name, onOpen) => {
-  if (onOpen === undefined) return undefined;
+/** Returns the number; if there are records to show, as a button that shows them. */
+export const countCell = (n, name, onOpen) => {
+  if (onOpen === undefined) return n;
   const label = `${name}: ${number(n)}. Show the records`;
-  const button = element('button', number(n), {
+  const attributes = {
     type: 'button',
     class: 'count',
     'data-value': n,
     'aria-label': label,
     'aria-haspopup': 'dialog',
-  });
+  };
+  const button = element('button', number(n), attributes);
   button.onclick = onOpen;
   return button;
 };
 
+/**
+ * Returns the entries of `fillCounts` for outcomes.
+ * @param outcomes arrays of the key of a count, its name, the metric of its records, and more for the entry
+ */
+export const outcomeEntries = (outcomes, counts, openerOf, noun) =>
+  outcomes.map(([key, name, metric, ...more]) => {
+    const onOpen = openerOf(metric, counts[key], `${noun}: ${name.toLowerCase()}`);
+    return [name, counts[key], onOpen, ...more];
+  });
+
 /** Fills a table of counts. @param entries arrays of a name, a number and the opener of its records, as in `drawBars` */
 export const fillCounts = (part, columns, entries, name) => {
-  const rows = entries.map(([label, n, onOpen]) => [label, countButton(n, label, onOpen) ?? n]);
+  const rows = entries.map(([label, n, onOpen]) => [label, countCell(n, label, onOpen)]);
   fillTable(part, columns, rows, { name });
 };
 
@@ -198,7 +169,6 @@ export const startRecordsDialog = (api, failed) => {
   });
   status.addEventListener('change', load);
   assetType.addEventListener('change', load);
-  more.addEventListener('click', loadPage);
   saveButton.addEventListener('click', () =>
     requests.attempt(async () => {
       announcement.textContent = 'Preparing CSV';
