@@ -1,5 +1,7 @@
 import type { Pool } from 'pg';
-import { LANES, type Lane, PROJECTIONS } from '../projections/registry.js';
+import type { Projection } from '../projections/engine/projection.js';
+import { register } from '../projections/register/projection.js';
+import { PROJECTIONS } from '../projections/registry.js';
 import { type Fact, factsOf } from '../src/events/facts.js';
 import { Projector } from '../projections/engine/projector.js';
 import { type Batch, BEGINNING, EventLog, type Place, type RecordedEvent } from '../src/event-log/event-log.js';
@@ -11,11 +13,10 @@ import type { Bench } from './goal.js';
 import type { Slice } from './paired.js';
 import { openLog } from './services.js';
 
-const laneOf = (name: string): Lane => LANES.find((lane) => lane.name === name)!;
-/** The lane of the metrics. */
-const COUNTS = laneOf('counts');
-/** The lane of the lists and the feed. */
-export const RECORDS = laneOf('register');
+/** The projections without the register: the metrics, and those that have few events. */
+const COUNTS = PROJECTIONS.filter(({ name }) => name !== 'register');
+/** The projection of the lists and the feed. */
+export const REGISTER = [register];
 
 /** Events that are appended before they are projected. */
 const STEP = 100_000;
@@ -47,8 +48,8 @@ const fillLog = async (bench: Bench, events: number): Promise<FilledLog> => {
 };
 
 /**
- * Appends upstream events to a log until it has `count` of them, and projects them. All lanes are projected in one
- * process, as by a single projector.
+ * Appends upstream events to a log until it has `count` of them, and projects them. All projections share their transactions, as in a
+ * projector.
  * @returns the duration of appending and of projecting, in ms
  */
 export const growLog = async (
@@ -67,7 +68,7 @@ export const growLog = async (
     events += entries.length;
     const filled = { database, log, events };
     const isEnough = (reached: bigint): boolean => reached >= BigInt(filled.events);
-    await Promise.all(LANES.map((lane) => project(filled, database.pool, isEnough, lane)));
+    await project(filled, database.pool, isEnough, PROJECTIONS);
     projectMs += performance.now() - appendedAt;
     bench.say(`The log has ${events.toLocaleString('en-US')} events`);
   }
@@ -115,7 +116,7 @@ class LogAfterOrigin extends EventLog {
 }
 
 /**
- * Runs the projector of a lane from its checkpoint until `isEnough` returns true for the reached position.
+ * Runs projections from their checkpoint until `isEnough` returns true for the reached position.
  * @returns the reached position
  * @throws Error with the messages that the projector reported
  */
@@ -123,7 +124,7 @@ export const project = async (
   { log, origin = BEGINNING }: FilledLog,
   pool: Pool,
   isEnough: (reached: bigint) => boolean,
-  { projections }: Lane = COUNTS,
+  projections: readonly Projection[] = COUNTS,
 ): Promise<bigint> => {
   const stop = new AbortController();
   let reached = BEGINNING;
@@ -146,7 +147,7 @@ export const truncateReadModels = async (pool: Pool): Promise<void> => {
 };
 
 /** A slice that projects the log. It empties the read models and starts over when few events are left. */
-export const catchUp = (filled: FilledLog, pool: Pool, lane: Lane = COUNTS): Slice => {
+export const catchUp = (filled: FilledLog, pool: Pool, projections: readonly Projection[] = COUNTS): Slice => {
   let reached = BEGINNING;
   return async (ms) => {
     if (reached > (BigInt(filled.events) * 2n) / 3n) {
@@ -156,7 +157,7 @@ export const catchUp = (filled: FilledLog, pool: Pool, lane: Lane = COUNTS): Sli
     const before = reached;
     const from = performance.now();
     const isEnough = (at: bigint): boolean => performance.now() - from >= ms || at >= BigInt(filled.events);
-    reached = await project(filled, pool, isEnough, lane);
+    reached = await project(filled, pool, isEnough, projections);
     return (Number(reached - before) * 1000) / (performance.now() - from);
   };
 };

@@ -5,12 +5,12 @@ import { allEnded } from '../src/flow/shared-work.js';
 import { type Lanes, runWorker } from '../src/ops/worker.js';
 import { createWatchPool } from '../src/read-models/pools.js';
 import { createPool } from '../src/postgres/pool.js';
-import { HeldLanes, Lease } from '../src/read-models/lease.js';
-import { type Lane, LANES, PROJECTIONS } from './registry.js';
+import { Lease } from '../src/read-models/lease.js';
+import { LANE, PROJECTIONS } from './registry.js';
 import type { WriteLog } from '../src/runtime/log-line.js';
 import { STATEMENT_TIMEOUT_MS, versionOf } from './engine/projection.js';
 import { rebuildOutdated } from './engine/rebuild.js';
-import { Projector } from './engine/projector.js';
+import { runTogether } from './engine/run-together.js';
 
 /**
  * Timeouts in ms, longer than the defaults of `createPool`, because a batch may take longer than an API request may.
@@ -32,50 +32,30 @@ interface Dependencies {
   readonly laneHealth: Lanes;
 }
 
-/** Runs the projections of a lane while this process holds the lease, until `stop` aborts. */
-const projectLane = async (
-  { name, projections }: Lane,
-  lease: Lease,
-  { pool, direct, log, say, warn, onRecovery, laneHealth }: Dependencies,
-  stop: AbortSignal,
-): Promise<void> => {
+/** Runs the projections whenever this process holds the lease, until `stop` aborts. */
+const project = async (dependencies: Dependencies, stop: AbortSignal): Promise<void> => {
+  const { pool, direct, log, say, warn, onRecovery, laneHealth } = dependencies;
+  const lease = new Lease(pool, LANE, { onError: warn, onRecovery });
   while (!stop.aborted) {
-    if ((await lease.acquire(stop, () => laneHealth.heartbeat(name, false))) === undefined) break;
-    const onHeartbeat = (): void => laneHealth.heartbeat(name, true);
+    if ((await lease.acquire(stop, () => laneHealth.heartbeat(LANE, false))) === undefined) break;
+    const onHeartbeat = (): void => laneHealth.heartbeat(LANE, true);
     onHeartbeat();
-    say(`Lease acquired; projecting ${name}`);
+    say('Lease acquired; projecting');
     const leaseEnd = new AbortController();
     const signal = AbortSignal.any([stop, leaseEnd.signal]);
     const endLease = (): void => leaseEnd.abort();
     // A lost lease stops the projector, and an error of the projector stops the renewal of the lease.
     const work = [
       lease.hold(endLease, signal).finally(endLease),
-      new Projector(log, pool, projections, { onError: warn, onRecovery, onHeartbeat }).run(signal).finally(endLease),
-      rebuildOutdated({ pool: direct, log }, projections, { say, warn }, signal).catch((error: unknown) => {
+      runTogether(PROJECTIONS, { pool, log, onError: warn, onRecovery, onHeartbeat }, signal).finally(endLease),
+      rebuildOutdated({ pool: direct, log }, PROJECTIONS, { say, warn }, signal).catch((error: unknown) => {
         endLease();
         throw error;
       }),
     ];
     await allEnded(work).finally(() => lease.release().catch(() => {}));
-    if (!stop.aborted) say(`Another projector takes over ${name}; standing by`);
+    if (!stop.aborted) say('Another projector takes over; standing by');
   }
-};
-
-/** Runs all lanes whose leases this process can acquire. An error in one lane stops all lanes. */
-const project = async (dependencies: Dependencies, stopSignal: AbortSignal): Promise<void> => {
-  const heldLanes = new HeldLanes(LANES.map(({ name }) => name));
-  const failed = new AbortController();
-  const stop = AbortSignal.any([stopSignal, failed.signal]);
-  await allEnded(
-    LANES.map(async (lane) => {
-      const lease = new Lease(dependencies.pool, lane.name, {
-        lanes: heldLanes,
-        onError: dependencies.warn,
-        onRecovery: dependencies.onRecovery,
-      });
-      await projectLane(lane, lease, dependencies, stop).finally(() => failed.abort());
-    }),
-  );
 };
 
 await runWorker({

@@ -7,19 +7,16 @@ import { takedowns } from './takedowns.js';
 import { webhooks } from './webhooks.js';
 import type { Projection } from './engine/projection.js';
 
-/** Projections that share transactions. Each lane has its own lease, so that lanes can run in different processes. */
-export interface Lane {
-  readonly name: string;
-  readonly projections: readonly Projection[];
-}
+/** The name of the projector's lease. Version 2.2 has a lease of this name, so the two versions do not work at once. */
+export const LANE = 'counts';
 
-/**
- * The lanes in order of preference: a projector that gives up a lane to another projector keeps the lane that is first
- * in this list.
- */
-export const LANES: readonly Lane[] = [
-  { name: 'counts', projections: [metrics, brandsAndFlags, assetStatuses, assetGroups, takedowns, webhooks] },
-  { name: 'register', projections: [register] },
+/** All projections. They share transactions. */
+export const PROJECTIONS: readonly Projection[] = [
+  register,
+  metrics,
+  brandsAndFlags,
+  assetStatuses,
+  assetGroups,
+  takedowns,
+  webhooks,
 ];
-
-export const PROJECTIONS: readonly Projection[] = LANES.flatMap(({ projections }) => projections);

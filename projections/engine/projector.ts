@@ -100,7 +100,7 @@ export const ISOLATION_STATEMENT_TIMEOUT_MS = 5_000;
  */
 const IDLE_TIMEOUT_MS = 3_000;
 
-interface ProjectorOptions {
+export interface ProjectorOptions {
   /** Called when the read models cannot advance, and for each parked event. */
   readonly onError: (sentence: string, error: unknown) => void;
   /** Called when the read models advance again. */

@@ -36,7 +36,8 @@ const stateOf = ({ id: eventId, event, position }: ProjectedEvent<MetricEvent>):
   const facts = factsOf(event);
   const reviews = event.type === 'AssetStatusChanged' && facts.length === 0 ? event.data.brandReviews : [];
   const named = reviews.length === 0 ? null : [...new Set(reviews.map(({ organization }) => organization))];
-  return { ...recordOf(event), eventId, position: Number(position), facts, named };
+  const { organization, kind, id, version } = recordOf(event);
+  return { organization, kind, id, version, eventId, position: Number(position), facts, named };
 };
 
 const keyOf = ({ organization, kind, id }: Pick<State, 'organization' | 'kind' | 'id'>): string =>

@@ -7,22 +7,28 @@ import { DELETE_BRANDS, ENTER_RECORDS, INSERT_BRANDS, UPDATE_FIRST, UPDATE_RECOR
 import { recordId } from '../../src/events/record-id.js';
 import { type Row } from './row.js';
 
-/** Returns a row with its columns, as the statements take them. */
+/** Returns a row with its columns, as the statements take them. Each has the same shape, which makes reading it fast. */
 const placedOf = (row: Row, dateOf: DateAdded) => {
-  const { view, kind, movedBy, first, assetHash, ...state } = row;
+  const { organization, kind, id, version, eventId, position, recordedAt, view, first } = row;
   return {
-    ...state,
     row,
     record: recordId(row),
+    organization,
     kind,
-    movedBy,
-    assetHash,
+    id,
+    version,
+    eventId,
+    position,
+    movedBy: row.movedBy,
+    recordedAt,
     addedAt: row.addedAt ?? dateOf(row),
     // A dispute is put together from several events, so its row does not know the first of them.
     firstAddedAt: kind === LISTED_KIND.dispute ? null : (first?.addedAt ?? dateOf(first ?? row)),
+    hasCounted: row.hasCounted,
     createdAt: view?.createdAt,
     status: view?.status,
     type: view?.asset?.type,
+    assetHash: row.assetHash,
     content: view?.asset?.content,
     brands: view && isFilteredBy(kindOf(kind), 'brand') ? nameArray(view.brands) : undefined,
     item: view?.item,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LANES } from '../../projections/registry.js';
+import { LANE, PROJECTIONS } from '../../projections/registry.js';
 import { ORGANIZATIONS } from '../../test/support/histories.js';
 import type { TestDatabase } from '../../test/support/postgres.js';
 import { sentThreat, stored } from '../../test/support/upstream.js';
@@ -24,8 +24,8 @@ interface Scale {
 }
 
 const WEBHOOKS = 'webhooks';
-/** The lanes of the projectors, and the lane of the delivery processes. */
-const ALL = [...LANES.map(({ name }) => name), WEBHOOKS];
+/** The lane of the projectors, and that of the delivery processes. */
+const ALL = [LANE, WEBHOOKS];
 const WATCHED = 'watched';
 /** The interval is so short that a frozen process is often in a transaction. */
 const APPENDS_EVERY_MS = 20;
@@ -37,7 +37,7 @@ const FROZEN_ON_MS = 1_000;
 const workedOn = async (lane: string, event: { id: string; position: bigint }, means: Means): Promise<boolean> => {
   const { database, receiver } = means;
   if (lane === WEBHOOKS) return receiver.subjects.includes(event.id);
-  const names = LANES.find(({ name }) => name === lane)!.projections.map(({ name }) => name);
+  const names = PROJECTIONS.map(({ name }) => name);
   const { rows } = await database.pool.query<{ position: number }>(
     'select min(position) as position from read.checkpoints where projection = any($1)',
     [names],
@@ -86,9 +86,9 @@ const takeHolders = async (context: RunContext, scale: Scale, isLeaseEndless = f
   );
   for (const [n, [way, lane]] of disruptions.entries()) {
     context.reportProgress(`${lane} ${way}, ${n + 1} of ${disruptions.length}, ${expected.length} delivered`);
-    // Alternately a process with another lane or a standby takes over.
+    // The processes that wait are one or two.
     const standby = n % 2 === 1 && lane !== WEBHOOKS ? await workers.start('projections/main') : undefined;
-    await workers.waitUntilSpread(LANES.length);
+    await workers.waitForHolder(LANE);
     findings.push(...(await workers.contradictions()));
     await watched();
     const holder = await workers.waitForHolder(lane);

@@ -35,18 +35,6 @@ export class Workers {
     return found[0]!;
   }
 
-  /**
-   * Waits until every projector holds a lane. With fewer lanes than projectors, waits until each lane has a projector of
-   * its own.
-   */
-  async waitUntilSpread(lanes: number): Promise<void> {
-    const projectors = this.runningOf('projections/main');
-    await eventually('no projector has two lanes while another has none', async () => {
-      const held = await Promise.all(projectors.map(heldBy));
-      return held.filter((names) => names.length > 0).length === Math.min(lanes, projectors.length);
-    });
-  }
-
   /** Returns findings where the health report of a process contradicts its metrics or its log. */
   async contradictions(): Promise<string[]> {
     const found = this.running.map(async (worker) => {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Projector } from '../../projections/engine/projector.js';
-import { LANES, PROJECTIONS } from '../../projections/registry.js';
+import { PROJECTIONS } from '../../projections/registry.js';
 import { pause } from '../flow/time.js';
 import { COUNT_CHECKPOINTS_AT } from '../read-models/erasures.js';
 import { type Session, withLog, withDatabase } from './session.js';
@@ -29,9 +29,7 @@ export const awaitProjections = async ({ pool, log }: Session, position: number)
   while (!(await isReached()) && performance.now() < helpAt) await pause(POLL_MS);
   if (await isReached()) return;
   const stop = new AbortController();
-  const running = Promise.all(
-    LANES.map(({ projections }) => new Projector(log, pool, projections, { onError: () => {} }).run(stop.signal)),
-  );
+  const running = new Projector(log, pool, PROJECTIONS, { onError: () => {} }).run(stop.signal);
   let failure: { readonly error: unknown } | undefined;
   running.catch((error: unknown) => (failure = { error }));
   try {

@@ -258,7 +258,7 @@ export class Expiry implements OnApplicationBootstrap, BeforeApplicationShutdown
   private async elect(): Promise<boolean> {
     const { owner, isElected } = this;
     try {
-      const [lease] = await ACQUIRE_LEASE.run(this.pool, { lane: LANE, owner, ttlMs: LEASE_TTL_MS, hasOther: true });
+      const [lease] = await ACQUIRE_LEASE.run(this.pool, { lane: LANE, owner, ttlMs: LEASE_TTL_MS });
       this.isElected = lease!.isHeld;
     } catch (error) {
       this.election.failed(error);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Checkpoints } from '../../src/read-models/checkpoints.js';
-import { HeldLanes, Lease, ACQUIRE_LEASE, RELEASE_LEASE } from '../../src/read-models/lease.js';
+import { Lease, ACQUIRE_LEASE, RELEASE_LEASE } from '../../src/read-models/lease.js';
 import type { WatchPool } from '../../src/read-models/pools.js';
 import { READ_CLOCK } from '../../src/postgres/statement.js';
 import { eventually } from '../support/eventually.js';
@@ -24,8 +24,8 @@ afterEach(async () => {
 /** Longer than any run of this spec. */
 const FAR_MS = 3_600_000;
 
-const leaseOf = (lane: string, clock: TestClock, lanes?: HeldLanes): Lease =>
-  new Lease(database.pool, lane, { onError: (sentence) => troubles.push(sentence), lanes, clock });
+const leaseOf = (lane: string, clock: TestClock): Lease =>
+  new Lease(database.pool, lane, { onError: (sentence) => troubles.push(sentence), clock });
 
 const databaseTime = async (): Promise<number> => (await READ_CLOCK.run(database.pool, {}))[0]!.now;
 const rowOf = async (lane: string): Promise<{ owner: string; epoch: number; expiresAt: number }> => {
@@ -149,97 +149,6 @@ describe('The lease of a lane', () => {
   });
 });
 
-describe('The leases of several lanes', () => {
-  const NAMES = ['counts', 'records'];
-
-  /** The leases of a projector, as in `projections/project.ts`. */
-  class Projector {
-    readonly clock = new TestClock();
-    readonly held = new Set<string>();
-    /** Number of attempts, by lane. */
-    readonly asked = new Map<string, number>();
-    private readonly stop = new AbortController();
-    private readonly running: Promise<unknown>;
-
-    constructor() {
-      const lanes = new HeldLanes(NAMES);
-      this.running = Promise.all(NAMES.map((name) => this.work(name, leaseOf(name, this.clock, lanes))));
-    }
-
-    async end({ isKilled = false } = {}): Promise<void> {
-      this.isKilled = isKilled;
-      this.stop.abort();
-      await this.running;
-    }
-
-    private isKilled = false;
-
-    private async work(name: string, lease: Lease): Promise<void> {
-      const { signal } = this.stop;
-      while (!signal.aborted) {
-        await lease.acquire(signal, () => this.asked.set(name, (this.asked.get(name) ?? 0) + 1));
-        if (signal.aborted) break;
-        this.held.add(name);
-        const turn = new AbortController();
-        await lease.hold(() => turn.abort(), AbortSignal.any([signal, turn.signal]));
-        this.held.delete(name);
-        if (!this.isKilled) await lease.release();
-      }
-    }
-  }
-
-  const lanesOf = (...projectors: readonly Projector[]): string[] =>
-    projectors.map(({ held }) => [...held].sort().join(' '));
-  /** Advances the clocks of these projectors until they hold these lanes. */
-  const waitUntilHeld = (projectors: readonly Projector[], lanes: readonly string[]): Promise<void> =>
-    eventually(`they hold ${lanes.join(', ')}`, async () => {
-      for (const { clock } of projectors) await clock.advance(500);
-      return String(lanesOf(...projectors)) === String(lanes);
-    });
-
-  it('are shared: a single projector holds all lanes, a second one gets the last lane, and all lanes once the first one dies', async () => {
-    // A lease does not expire on a slow machine; it ends only by a release or by `expireAt`.
-    await database.pool.query(`
-      create function outlast() returns trigger language plpgsql as
-        $$ begin new.expires_at := new.expires_at + ${FAR_MS}; return new; end $$;
-      create trigger outlast before insert on read.projector_leases for each row execute function outlast()`);
-    const first = new Projector();
-    await waitUntilHeld([first], ['counts records']);
-    const second = new Projector();
-    await waitUntilHeld([first, second], ['counts', 'records']);
-    const third = new Projector();
-    await eventually('the third projector has asked for each lane', async () => {
-      for (const { clock } of [first, second, third]) await clock.advance(500);
-      return NAMES.every((name) => third.asked.get(name)! >= 5);
-    });
-    expect(lanesOf(first, second, third)).toEqual(['counts', 'records', '']);
-    await third.end();
-    await first.end({ isKilled: true });
-    expect(lanesOf(second)).toEqual(['records']);
-    await expireAt('counts', 1);
-    await waitUntilHeld([second], ['counts records']);
-    await second.end();
-  });
-
-  it('are acquired immediately by a projector that holds another lane, unless a projector without a lane wants them', async () => {
-    const now = Date.now();
-    const at = (lane: string, expiresAt: number, wantedUntil: number): Promise<unknown> =>
-      database.pool.query(
-        `insert into read.projector_leases (lane, owner, epoch, expires_at, wanted_until) values ($1, 'gone', 1, $2, $3)`,
-        [lane, expiresAt, wantedUntil],
-      );
-    await at('unwanted', now - 1, now - 1);
-    await at('wanted', now - 1, now + 60_000);
-    await at('wanted in vain', now - 60_000, now + 60_000);
-    const tryToAcquire = async (lane: string, hasOther: boolean): Promise<boolean> =>
-      (await ACQUIRE_LEASE.run(database.pool, { lane, owner: 'us', ttlMs: 3_000, hasOther }))[0]!.isHeld;
-    expect(await tryToAcquire('unwanted', true)).toBe(true);
-    expect(await tryToAcquire('wanted', true)).toBe(false);
-    expect(await tryToAcquire('wanted', false)).toBe(true);
-    expect(await tryToAcquire('wanted in vain', true)).toBe(true);
-  });
-});
-
 it('Checkpoints reports a lane as projecting until its lease expires or is released', async () => {
   const checkpoints = new Checkpoints(database.pool as WatchPool);
   const isProjecting = (): Promise<boolean> => checkpoints.isProjecting('counts');
@@ -258,7 +167,6 @@ it('A released lease can be acquired in the millisecond of its release', async (
       lane: 'released',
       owner: `owner-${n}`,
       ttlMs: FAR_MS,
-      hasOther: false,
     });
     held.push(state!.isHeld);
     await RELEASE_LEASE.run(database.pool, { lane: 'released', owner: `owner-${n}` });

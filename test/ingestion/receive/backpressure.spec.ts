@@ -3,8 +3,7 @@ import { TooManyRequests } from '../../../src/errors.js';
 import { type Facts, tally } from '../../../src/ingestion/receive/backlog.js';
 import { IngestBackpressure, newHoldBudget, type HoldBudget } from '../../../src/ingestion/receive/backpressure.js';
 import type { Checkpoints } from '../../../src/read-models/checkpoints.js';
-import { metrics } from '../../../projections/metrics/projection.js';
-import { LANES } from '../../../projections/registry.js';
+import { LANE } from '../../../projections/registry.js';
 import { Random } from '../../support/random.js';
 import { TestClock } from '../../support/test-clock.js';
 
@@ -25,7 +24,7 @@ beforeEach(() => {
   };
   const isProjecting = async (lane: string) => {
     if (counted === undefined) throw new Error('the database is unavailable');
-    return isLeased && LANES.find(({ name }) => name === lane)!.projections.includes(metrics);
+    return isLeased && lane === LANE;
   };
   pace = new IngestBackpressure({ current, isProjecting } as unknown as Checkpoints, clock);
 });

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import { dispatchBatch } from '../../../projections/engine/dispatch-batch.js';
 import { Decisions } from '../../../projections/engine/parking.js';
-import { LANES } from '../../../projections/registry.js';
+import { PROJECTIONS } from '../../../projections/registry.js';
 import type { UpstreamEvent } from '../../../src/events/event.js';
 import { EXAMPLES, recordedInOrder, sent } from '../../support/upstream.js';
 
@@ -35,7 +35,7 @@ const turnsDuring = async (work: Promise<unknown>): Promise<number> => {
   return turns;
 };
 
-const projections = LANES.flatMap((lane) => lane.projections);
+const projections = PROJECTIONS;
 const eventsOf = (type: UpstreamEvent['type']) =>
   recordedInOrder(Array.from({ length: EVENTS }, () => sent(type, { ...EXAMPLES[type] })));
 

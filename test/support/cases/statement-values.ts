@@ -247,7 +247,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'embedded-begin-use': () => [],
   'embedded-end-use': () => [],
   'embedded-lock-out': () => [],
-  'lease-take': () => ['counts', 'me', 1, false],
+  'lease-take': () => ['counts', 'me', 1],
   'lease-read': () => ['counts'],
   'lease-release': () => ['counts', 'me'],
   'checkpoints-enter': (b) => [b(key('p')), b(() => 1), 'log', 0],

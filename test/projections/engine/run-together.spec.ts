@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from '@jest/globals';
+import { runTogether } from '../../../projections/engine/run-together.js';
+import { metrics } from '../../../projections/metrics/projection.js';
+import { register } from '../../../projections/register/projection.js';
+import type { Projection } from '../../../projections/engine/projection.js';
+import { eventually } from '../../support/eventually.js';
+import { newDatabase, newLogs } from '../../support/open-for-tests.js';
+import { projectToHead } from '../../support/projecting.js';
+import { recordedInOrder, sentThreat, stored } from '../../support/upstream.js';
+
+const database = newDatabase();
+const logs = newLogs();
+
+/** Stored in batches of one event each. */
+const EVENTS = 20;
+
+it('A projection that is new catches up while the others go on, and then shares their transactions', async () => {
+  const threats = Array.from({ length: EVENTS }, (_, n) => sentThreat(`t-${n}`, { organization: 'acme' }));
+  const log = await logs.create(recordedInOrder(threats), () => 1);
+  expect(await projectToHead(log, database.pool, [metrics])).toEqual([]);
+  let isHeld = true;
+  let batches = 0;
+  const slow = {
+    ...register,
+    prepare: async (...given: Parameters<typeof register.prepare>) => {
+      batches += 1;
+      while (isHeld) await sleep(5);
+      return register.prepare(...given);
+    },
+  } as Projection;
+  const reached = async (): Promise<Record<string, number>> => {
+    const text = 'select projection as name, position, xmin::text as writer from read.checkpoints';
+    const { rows } = await database.pool.query<{ name: string; position: string; writer: string }>(text);
+    return Object.fromEntries(
+      rows.flatMap(({ name, position, writer }) => [
+        [name, Number(position)],
+        [`${name} by`, Number(writer)],
+      ]),
+    );
+  };
+  const stop = new AbortController();
+  const running = runTogether([metrics, slow], { pool: database.pool, log, onError: () => {} }, stop.signal);
+  try {
+    await eventually('the new projection has begun', () => batches > 0);
+    await log.appendAll([stored(sentThreat('later', { organization: 'acme' }))]);
+    await eventually('the metrics have the event', async () => (await reached())['metrics'] === EVENTS);
+    expect((await reached())['register']).toBe(-1);
+    isHeld = false;
+    await eventually('the new projection has caught up', async () => (await reached())['register'] === EVENTS);
+    await eventually('an event is applied in one transaction', async () => {
+      await log.appendAll([stored(sentThreat(`next-${Math.random()}`, { organization: 'acme' }))]);
+      const { metrics: position, register: other, ...writers } = await reached();
+      return position === other && writers['metrics by'] === writers['register by'];
+    });
+  } finally {
+    isHeld = false;
+    stop.abort();
+    await running;
+  }
+});
