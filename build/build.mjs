@@ -5,7 +5,17 @@
  * `start` run, also without the type check; it accepts every other build that is up to date, and no other call accepts
  * such a build.
  */
-import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { bundleDependencies } from './dependencies.mjs';
 import { stampOf } from './stamp.mjs';
@@ -45,8 +55,18 @@ const switchOver = () => {
   rmSync(old, { recursive: true, force: true });
 };
 
-/** Copies the files that the compiler ignores. */
-const copyAssets = () => cpSync('src', join(NEXT, 'src'), { recursive: true, filter: (file) => !file.endsWith('.ts') });
+/**
+ * Copies the files that the compiler ignores. The folders are created here, because a copy of a read-only folder of `src`
+ * would be read-only too, and a later build could not delete it.
+ */
+const copyAssets = () => {
+  for (const entry of readdirSync('src', { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile() || entry.name.endsWith('.ts')) continue;
+    const folder = join(NEXT, entry.parentPath);
+    mkdirSync(folder, { recursive: true });
+    copyFileSync(join(entry.parentPath, entry.name), join(folder, entry.name));
+  }
+};
 
 const stamp = stampOf([
   'src',

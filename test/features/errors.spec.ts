@@ -151,7 +151,7 @@ describe('The HTTP API', () => {
     const declared = await ask('POST', GROUPS, asJson(body));
     expect([declared.status, declared.body]).toEqual([
       413,
-      { code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' },
+      { code: 'PAYLOAD_TOO_LARGE', message: 'The body is larger than 65,536 bytes' },
     ]);
     const chunked = await ask('POST', GROUPS, {
       ...asJson(''),

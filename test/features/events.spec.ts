@@ -225,7 +225,7 @@ describe('POST /v2/events', () => {
     expect(await send(padded(8 * 1024 * 1024))).toMatchObject({ status: 200 });
     expect(await send(padded(8 * 1024 * 1024 + 1))).toMatchObject({
       status: 413,
-      body: { code: 'PAYLOAD_TOO_LARGE' },
+      body: { code: 'PAYLOAD_TOO_LARGE', message: 'The body is larger than 8,388,608 bytes' },
     });
   });
 

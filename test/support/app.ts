@@ -43,6 +43,7 @@ export const startApp = async ({
     LOG_FORMAT: 'json',
     ACCESS_LOG: 'off',
     SOURCES_FILE: process.env['SOURCES_FILE'],
+    DATA_DIR: process.env['DATA_DIR'],
     DATABASE_URL: databaseUrl ?? database!.url,
     EVENTSTORE_URL: store?.url,
     ...env,

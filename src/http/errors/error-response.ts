@@ -78,16 +78,21 @@ const MESSAGES: Readonly<Record<number, string>> = {
   400: 'The request could not be read',
   405: 'Method not allowed',
   408: 'The request did not arrive in time',
-  413: 'The body is too large',
+  413: 'The chunk extensions of the body are larger than 16 KiB',
   414: 'The URL exceeds 8,192 bytes',
   415: 'The body must be sent as Content-Type: application/json',
   431: 'The headers are larger than 16 KiB',
   500: 'Internal error',
 };
 
-/** The message of a 415 on routes with `rawBody`. */
 const EVENTS_EXPECTED =
   'Send application/cloudevents-batch+json, application/cloudevents+json, or application/json with ce- headers, in UTF-8';
+
+/** The message for a body that the route of the request does not accept. */
+const bodyMessage = (status: number, { access }: FastifyRequest): string | undefined => {
+  if (status === 413) return `The body is larger than ${(access?.bodyLimit ?? BODY_LIMIT).toLocaleString('en')} bytes`;
+  return status === 415 && access?.rawBody === true ? EVENTS_EXPECTED : undefined;
+};
 
 /** Messages for Fastify's error codes that are more specific than the status. */
 const FASTIFY_MESSAGES: Readonly<Record<string, string>> = {
@@ -186,7 +191,8 @@ const log = (status: number, error: unknown, request: FastifyRequest): void => {
 
 /** Sends the response for an error. All errors are mapped to statuses here. */
 export const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-  const { status, message, issues, rejected, headers } = toResponse(error);
+  const { status, issues, rejected, headers, ...specific } = toResponse(error);
+  const message = specific.message ?? bodyMessage(status, request);
   if (status >= 500) log(status, error, request);
   if (reply.sent) return;
   letResponseArrive(request.raw, reply);
@@ -194,13 +200,12 @@ export const sendError = (error: unknown, request: FastifyRequest, reply: Fastif
   if (headers) void reply.headers(headers);
   // RFC 9110, 15.5.16: the response to a body in another coding names the coding that is accepted.
   if (status === 415 && request.headers['content-encoding'] !== undefined) void reply.header('accept-encoding', 'gzip');
-  const mediaTypeMessage = status === 415 && request.access?.rawBody === true ? EVENTS_EXPECTED : undefined;
   if (isTaxii(request.url)) {
     if (status === 401) void reply.headers(TAXII_CHALLENGE);
     const text = taxiiError(status, errorBody(status, message).message, issues);
     return void asTaxii(reply).code(status).type(TAXII_TYPE).send(text);
   }
-  void reply.code(status).send({ ...errorBody(status, message ?? mediaTypeMessage, issues), rejected });
+  void reply.code(status).send({ ...errorBody(status, message, issues), rejected });
 };
 
 /** Sends the error response for every error of a handler, a pipe or Fastify. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { build, NAME, newFolder, removeFolders } from '../../support/project-folder.js';
@@ -62,6 +62,24 @@ describe('The build', () => {
     },
     TIMEOUT_MS,
   );
+
+  it('of a read-only src has folders that a later build can delete', async () => {
+    const folder = newFolder(NAME, []);
+    const data = join(folder, 'src/data');
+    mkdirSync(data, { recursive: true });
+    writeFileSync(join(folder, 'src/main.ts'), 'export const main = true;\n');
+    writeFileSync(join(data, 'list.txt'), 'evil.example\n', { mode: 0o444 });
+    chmodSync(data, 0o555);
+    try {
+      await build(folder, '--no-check');
+      expect(readFileSync(join(folder, 'dist/src/data/list.txt'), 'utf8')).toBe('evil.example\n');
+      // The mode is tested, because root can delete the contents of every folder.
+      expect(statSync(join(folder, 'dist/src/data')).mode & 0o200).toBe(0o200);
+      expect(existsSync(join(folder, 'dist/src/main.ts'))).toBe(false);
+    } finally {
+      chmodSync(data, 0o755);
+    }
+  });
 
   it(
     'bundles only those parts of a package that its files import',
