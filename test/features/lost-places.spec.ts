@@ -78,7 +78,7 @@ describe('A place that the log loses after the page was read, and before it is a
 describe('The readers of a place', () => {
   it('are those of the table in docs/internals/event-log.md', () => {
     const root = join(import.meta.dirname, '../..');
-    const asks = /\blog\.(?:has|subscribe)\(|^export const followStream|^class SharedPages/m;
+    const asks = /\blog\.(?:has|subscribe)\(|^export const followStream/m;
     const files = ['src', 'projections'].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.ts'))

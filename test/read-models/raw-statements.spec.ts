@@ -59,6 +59,10 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
     by: 'test/projections/engine/projector/projector.spec.ts',
     sql: ['select … from … except all select … from … limit …'],
   },
+  'src/read-models/previous-version.ts': {
+    by: 'test/features/erase.spec.ts',
+    sql: ['drop table if exists read."…"'],
+  },
   'src/cli/erasing/erase-organization.ts': {
     by: 'test/features/erase.spec.ts',
     sql: ['drop schema if exists "…" cascade'],

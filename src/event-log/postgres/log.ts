@@ -31,7 +31,6 @@ import {
   READ_STREAM,
   PostgresWriter,
 } from './writer.js';
-import { limit } from '../../limits.js';
 import { coalesce } from '../../flow/shared-work.js';
 import { Backoff, pause } from '../../flow/time.js';
 
@@ -57,65 +56,6 @@ const recorded = (row: EventRow): RecordedEvent => ({
 interface Page extends Batch {
   /** Whether the log may already have more events. */
   readonly isFull: boolean;
-  /** The size of the events as stored JSON. */
-  readonly bytes: number;
-}
-
-const MAX_SHARED_BYTES = limit(
-  'pages of the log that wait for a slower lane',
-  MAX_PAGE_BYTES,
-  'bytes',
-  'process',
-  'the lane reads them again',
-);
-
-/**
- * Lets the subscriptions of a process share the pages that they read, because the lanes of a projector follow the same
- * log. A page is forgotten once all subscriptions are past it, so that erased content does not stay in memory. If a slow
- * subscription leaves more than `MAX_SHARED_BYTES`, the oldest pages are forgotten first. All pages are forgotten when a
- * subscription ends, because a failover may have ended it, and the log may then have lost the end that they hold.
- */
-class SharedPages {
-  private readonly pages = new Map<bigint, { readonly page: Promise<Page>; bytes: number }>();
-  /** The position of each subscription. */
-  private readonly positions = new Map<symbol, bigint>();
-
-  constructor(private readonly read: (after: bigint) => Promise<Page>) {}
-
-  /** @returns the page after a position, and whether it was read for another subscription */
-  async take(after: bigint, subscription: symbol): Promise<{ readonly page: Page; readonly isShared: boolean }> {
-    this.positions.set(subscription, after);
-    this.forget();
-    const known = this.pages.get(after);
-    if (known !== undefined) return { page: await known.page, isShared: true };
-    const reading = { page: this.read(after), bytes: 0 };
-    this.pages.set(after, reading);
-    try {
-      const page = await reading.page;
-      reading.bytes = page.bytes;
-      if (page.events.length === 0) this.pages.delete(after);
-      this.forget();
-      return { page, isShared: false };
-    } catch (error) {
-      this.pages.delete(after);
-      throw error;
-    }
-  }
-
-  leave(subscription: symbol): void {
-    this.positions.delete(subscription);
-    this.pages.clear();
-  }
-
-  private forget(): void {
-    const positions = [...this.positions.values()];
-    let excess = [...this.pages.values()].reduce((sum, { bytes }) => sum + bytes, -MAX_SHARED_BYTES);
-    for (const [after, { bytes }] of this.pages) {
-      if (excess <= 0 && positions.some((position) => position <= after)) continue;
-      this.pages.delete(after);
-      excess -= bytes;
-    }
-  }
 }
 
 /**
@@ -126,7 +66,6 @@ export class PostgresLog extends EventLog {
   readonly positionUnit = 'events';
   override readonly forSubscriptions: EventLog;
   private readonly writer: PostgresWriter;
-  private readonly pages = new SharedPages((after) => this.readPage(after));
   private logId: string | undefined;
 
   constructor(
@@ -196,33 +135,27 @@ export class PostgresLog extends EventLog {
   }
 
   async subscribe(after: bigint, onBatch: (batch: Batch) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const subscription = Symbol('subscription');
     let position = after;
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
     let deliveredAt = Number.NEGATIVE_INFINITY;
-    try {
-      while (!signal.aborted) {
-        let taken: Awaited<ReturnType<SharedPages['take']>>;
-        try {
-          taken = await this.pages.take(position, subscription);
-          backoff.reset();
-        } catch (error) {
-          if (!isTransient(error)) throw error;
-          await pause(backoff.next(), signal);
-          continue;
-        }
-        const { events, asOf, isFull } = taken.page;
-        ({ position } = taken.page);
-        const readAt = performance.now();
-        if (events.length > 0 || readAt - deliveredAt >= HEARTBEAT_MS) {
-          await onBatch({ events, position, asOf });
-          deliveredAt = readAt;
-        }
-        // The log may have more events than when another subscription read a page.
-        if (!isFull && !taken.isShared) await pause(POLL_MS, signal);
+    while (!signal.aborted) {
+      let page: Page;
+      try {
+        page = await this.readPage(position);
+        backoff.reset();
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        await pause(backoff.next(), signal);
+        continue;
       }
-    } finally {
-      this.pages.leave(subscription);
+      const { events, asOf, isFull } = page;
+      ({ position } = page);
+      const readAt = performance.now();
+      if (events.length > 0 || readAt - deliveredAt >= HEARTBEAT_MS) {
+        await onBatch({ events, position, asOf });
+        deliveredAt = readAt;
+      }
+      if (!isFull) await pause(POLL_MS, signal);
     }
   }
 
@@ -263,7 +196,7 @@ export class PostgresLog extends EventLog {
     const bytes = rows.at(-1)!.bytes ?? 0;
     const isFull = events.length === PAGE || bytes >= MAX_PAGE_BYTES;
     const asOf = last && isFull ? last.recordedAt : rows[0]!.as_of;
-    return { events, position: last?.position ?? after, asOf, isFull, bytes };
+    return { events, position: last?.position ?? after, asOf, isFull };
   }
 }
 
