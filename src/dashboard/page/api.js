@@ -50,8 +50,7 @@ export class Api {
     const pages = [];
     let answer;
     do {
-      const cursor = answer?.body.nextCursor;
-      answer = await this.get(path, { ...query, limit: ROWS_A_PAGE, cursor }, signal);
+      answer = await this.get(path, { ...query, limit: ROWS_A_PAGE, cursor: answer?.body.nextCursor }, signal);
       pages.push(answer.body);
     } while (answer.body.nextCursor !== undefined && pages.length < MAX_PAGES);
     const isCut = answer.body.nextCursor !== undefined;
@@ -97,12 +96,7 @@ export class Api {
       () =>
         fetch(url, {
           ...init,
-          headers: {
-            accept: 'application/json',
-            ...headers,
-            'x-api-key': this.key,
-            ...(token !== undefined && { [TOKEN]: token }),
-          },
+          headers: { accept: 'application/json', ...headers, 'x-api-key': this.key, ...(token && { [TOKEN]: token }) },
           // The cache of the browser is not used, because it would serve the responses for one key to the next key.
           cache: 'no-store',
           credentials: 'omit',

@@ -39,7 +39,7 @@ const showSignIn = (sentence) => {
   keyForm.elements.key.focus();
 };
 
-/** @returns whether the key is no longer accepted, in which case the user is currentFilters for another key */
+/** @returns whether the key is no longer accepted, in which case the user is asked for another key */
 const endOn401 = ({ status, message }) => {
   if (status === 401) showSignIn(message);
   return status === 401;

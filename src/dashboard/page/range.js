@@ -41,9 +41,9 @@ const MIN_PX = 9;
 /** Maximum number of points, below the limit of the API. */
 const MAX_POINTS = 3_600;
 
-/** Returns the shortest interval whose points fit side by side. */
-export const intervalFor = (fromMs, toMs, widthPx) => {
+/** Returns the shortest interval whose points fit side by side. @param window the instants of the range */
+export const intervalFor = ({ startDate, endDate }, widthPx) => {
   const room = Math.min(Math.max(widthPx / MIN_PX, 12), MAX_POINTS);
-  const days = (toMs - fromMs) / MS_PER_DAY;
+  const days = (Date.parse(endDate) - Date.parse(startDate)) / MS_PER_DAY;
   return Object.keys(INTERVALS).find((interval) => days / INTERVALS[interval] <= room) ?? 'year';
 };

@@ -1,6 +1,6 @@
 import { csvOf, save } from './csv.js';
 import { showProblem } from './problem.js';
-import { day, number, spoken, time } from './words.js';
+import { day, duration, number, spoken, time } from './words.js';
 
 /** Maximum number of rows that are shown. The CSV has all rows. */
 const MAX_ROWS = 4_000;
@@ -24,8 +24,10 @@ export const element = (name, content = [], attributes = {}) => {
  */
 export const recordLink = (list, id, text) => element('a', text, { href: `#/${list}=${encodeURIComponent(id)}` });
 
-/** Returns a cell with a text that is compared as a number, such as a share or a duration. The CSV has the number. */
-export const rightAligned = (text, value) => element('span', text, { class: 'n', 'data-value': value });
+/** Returns a cell with a text that is compared as a number, such as a share. The CSV has the number. */
+export const rightAligned = (text, value, more) => element('span', text, { class: 'n', 'data-value': value, ...more });
+/** Returns a cell with a duration. The CSV has it in ms, and says so in the heading of the column. */
+export const durationCell = (ms) => rightAligned(duration(ms), ms, { 'data-unit': 'ms' });
 
 /** Returns a cell with a text for people, such as a date. The CSV has the value of the API. */
 const worded = (text, value) =>
@@ -41,7 +43,7 @@ const plain = (value) => (value instanceof Element ? (value.dataset.value ?? val
 /** Whether a value is right-aligned: a number, a button with a number, or a text that is compared as a number. */
 const isNumber = (value) => typeof value === 'number' || (value instanceof Element && value.matches('.count, .n'));
 
-const shown = (value) => (typeof value === 'number' ? number(value) : (value ?? '–'));
+const shown = (value) => (typeof value === 'number' ? number(value) : value || '–');
 
 const rowOf = (columns, [first, ...others]) =>
   element('tr', [
@@ -88,9 +90,12 @@ const headOf = (container, columns, rows, fill) => {
   return element('thead', element('tr', cells));
 };
 
+/** Returns the heading of a column in a CSV, which has the unit of its cells. */
+const headingOf = (column, cell) => (cell?.dataset?.unit === undefined ? column : `${column} (${cell.dataset.unit})`);
+
 export const tableCsv = (columns, rows) =>
   csvOf(
-    columns,
+    columns.map((column, index) => headingOf(column, rows[0]?.[index])),
     rows.map((cells) => cells.map(plain)),
   );
 

@@ -233,7 +233,7 @@ export const filters = () =>
         /^There are no asset groups yet\. .+ created/,
       );
       expect(await page.locator('#disputes .summary').textContent()).toContain('select “Dispute this verdict”');
-      expect(await summary(page, 'recent')).toContain('nothing new has been recorded');
+      expect(await summary(page, 'recent')).toContain('no new threats, takedowns, disputes or reports.');
       expect(await page.locator('#brand-choice').isVisible()).toBe(false);
       expect(errors).toEqual([]);
     });

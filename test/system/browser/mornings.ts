@@ -8,7 +8,43 @@ import { dashboard, evaluate, lastAsked, settled, spokenTime, summary, table } f
 const HOUR_MS = 3_600_000;
 const VISIT = 'threat-protection-visit:acme';
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * HOUR_MS).toISOString();
+const REFRESH_MS = 31_000;
 const first = async (page: Page, id: string): Promise<string[]> => (await table(page, `#${id}`)).map(([name]) => name!);
+
+/**
+ * Opens the page as if the organization had more disputes than one request returns, each of them decided.
+ * @param sources what the sources say of each asset; read at each check
+ * @returns the page, and the contents of each check
+ */
+const withDisputes = async (sources: readonly unknown[]): Promise<{ page: Page; checked: string[][] }> => {
+  const { page } = await dashboard.openFigures();
+  const checked: string[][] = [];
+  await page.route('**/v2/asset/disputes?*', (route) => {
+    const length = Number(new URL(route.request().url()).searchParams.get('limit') ?? 100);
+    const items = Array.from({ length }, (_, n) => ({
+      id: `n${n}`,
+      content: `n${n}.example`,
+      asset: { type: 'URL', content: `n${n}.example` },
+      status: 'REJECTED',
+      createdAt: daysAgo(1),
+      updatedAt: daysAgo(1),
+    }));
+    return route.fulfill({
+      headers: { etag: '"1"' },
+      ...(route.request().headers()['if-none-match'] === '"1"'
+        ? { status: 304 }
+        : { json: { items, nextCursor: 'more' } }),
+    });
+  });
+  await page.route('**/asset/check/bulk', (route) => {
+    const { contents } = route.request().postDataJSON() as { contents: string[] };
+    checked.push(contents);
+    const results = contents.map(() => ({ status: 'UNKNOWN', source: 'own', sources }));
+    return route.fulfill({ json: { results, summary: { incomplete: sources.length === 0 ? 0 : contents.length } } });
+  });
+  await page.clock.fastForward(REFRESH_MS);
+  return { page, checked };
+};
 
 export const mornings = () =>
   describe('as a team opens it each morning', () => {
@@ -28,8 +64,16 @@ export const mornings = () =>
         page.locator('#open-takedowns button').first().click(),
       ]);
       const lines = (await readFile(await download.path(), 'utf8')).split('\r\n');
-      expect(lines[0]).toBe('Asset,Brand,Status,Filed,Open for');
+      expect(lines[0]).toBe('Asset,Brand,Status,Filed,Open for (ms)');
       expect(lines[1]).toContain(`oldest.example,wallet,TODO,${daysAgo(100)},`);
+      await page.getByText('Table of times to takedown').click();
+      const [times] = await Promise.all([
+        page.waitForEvent('download'),
+        page.locator('#takedowns details:nth-of-type(2) button').first().click(),
+      ]);
+      expect((await readFile(await times.path(), 'utf8')).split('\r\n')[0]).toBe(
+        'Type,Completed,Median (ms),90 % (ms),99 % (ms),Longest (ms)',
+      );
     });
 
     it('says that more takedowns are open than it reads, and reads no more than four pages', async () => {
@@ -50,7 +94,7 @@ export const mornings = () =>
           },
         }),
       );
-      await page.clock.fastForward(31_000);
+      await page.clock.fastForward(REFRESH_MS);
       await page.getByText('More than 4,000 takedowns are open. These are the oldest of the newest 4,000.').waitFor();
       expect(await first(page, 'open-takedowns')).toHaveLength(10);
       expect(asked.filter(({ pathname }) => pathname.endsWith('/organization/takedowns'))).toHaveLength(5);
@@ -81,6 +125,21 @@ export const mornings = () =>
       await page.getByRole('button', { name: 'Takedowns completed of Wallet: 2. Show the records' }).click();
       await page.locator('#records-dialog[open] .summary').getByText('2 records.').waitFor();
       expect(lastAsked(opened, '/organization/takedowns')).toContain('brandSlug=wallet');
+    });
+
+    it('requests no more than 20 brands, and says so', async () => {
+      const { page, asked } = await dashboard.openFigures();
+      const brands = Array.from({ length: 21 }, (_, n) => ({ slug: `brand-${n}`, metricsAvailable: true }));
+      await page.route('**/organization/brands', (route) => route.fulfill({ json: { brands } }));
+      await page.route('**/organization/metrics?*brandSlug=brand-*', (route) =>
+        route.fulfill({ json: { metrics: { newThreats: 0, reports: 0, takedownsFiled: 0, takedownsCompleted: 0 } } }),
+      );
+      asked.length = 0;
+      await page.clock.fastForward(REFRESH_MS);
+      await page.locator('#brands').getByText('The first 20 are shown; choose another one above.').waitFor();
+      expect(await table(page, '#brands')).toHaveLength(20);
+      expect(asked.filter(({ search }) => search.includes('brandSlug=brand-'))).toHaveLength(20);
+      expect(await page.locator('#brand-choice option').count()).toBe(22);
     });
 
     it('begins a visit four hours after the last one, and shows what is new since', async () => {
@@ -123,6 +182,14 @@ export const mornings = () =>
       await page.locator('#records-dialog[open] tbody').getByText('middle.example').waitFor();
       expect(lastAsked(opened, '/restatement/records')).toContain(`from=${encodeURIComponent(since)}`);
       await page.locator('#records-dialog .close').click();
+      const json = { code: 'SERVICE_UNAVAILABLE', message: 'Counting this range takes too long' };
+      await page.route('**/restatement/records*', (route) => route.fulfill({ status: 503, json }));
+      await page.getByRole('button', { name: 'Show every record that changed since' }).click();
+      await page
+        .locator('#records-dialog [role=alert]')
+        .getByText(`choose a short range, set “Totals as known on” to ${spokenTime(since)}, and select`)
+        .waitFor();
+      await page.locator('#records-dialog .close').click();
     });
 
     it('says what the check says now of a decided dispute, also if the list of disputes does not say it', async () => {
@@ -138,6 +205,29 @@ export const mornings = () =>
       const words = results.map(({ status }) => status.slice(0, 1) + status.slice(1).toLowerCase());
       expect((await verdicts()).get('wrong.example')).toBe(words[0]);
       expect((await verdicts()).get('right.example')).toBe(words[1]);
+    });
+
+    it('checks no more than 20 disputes, and says that there are older ones', async () => {
+      const { page, checked } = await withDisputes([]);
+      await page.locator('#disputes').getByText('Older disputes are in the list “Disputes” above.').waitFor();
+      expect(checked.map(({ length }) => length)).toEqual([20]);
+      await settled(page);
+      // The same disputes are not checked again.
+      await page.clock.fastForward(REFRESH_MS);
+      await settled(page);
+      expect(checked).toHaveLength(1);
+    });
+
+    it('says of a decided dispute that a source did not answer, until the source answers', async () => {
+      const silent = [{ source: 'slow', status: 'UNKNOWN', mode: 'ENABLED', reason: 'timeout' }];
+      const { page, checked } = await withDisputes(silent);
+      const row = page.locator('#disputes tbody tr').first();
+      await row.getByText('Unknown; a source did not answer', { exact: true }).waitFor();
+      await settled(page);
+      silent.length = 0;
+      await page.clock.fastForward(REFRESH_MS);
+      await row.getByText('Unknown', { exact: true }).waitFor();
+      expect(checked).toHaveLength(2);
     });
 
     it('writes each type and status in one spelling, in the choice of types too', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { webhooksStream } from '../../../src/events/streams.js';
-import type { Browser, BrowserContext, Page, ViewportSize } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Response, ViewportSize } from 'playwright-core';
 import { expect } from '@jest/globals';
 import { startApp, type TestApp } from '../../support/app.js';
 import { launchChromium } from '../../support/chromium.js';
@@ -14,8 +14,8 @@ export interface Opened {
   readonly errors: string[];
   /** Every requested URL, in order. */
   readonly asked: URL[];
-  /** The statuses of the responses. */
-  readonly statuses: number[];
+  /** Every response, in order. */
+  readonly answers: Response[];
 }
 
 export const evaluate = <T>(page: Page, expression: string): Promise<T> => page.evaluate(expression);
@@ -122,11 +122,11 @@ export const startDashboard = async (): Promise<void> => {
   const blank = async (): Promise<Opened> => {
     const page = await (await browser.newContext({ viewport: VIEWPORT })).newPage();
     page.setDefaultTimeout(100_000);
-    const opened: Opened = { page, errors: [], asked: [], statuses: [] };
+    const opened: Opened = { page, errors: [], asked: [], answers: [] };
     page.on('console', (message) => message.type() === 'error' && opened.errors.push(message.text()));
     page.on('pageerror', (error) => opened.errors.push(error.message));
     page.on('request', (request) => opened.asked.push(new URL(request.url())));
-    page.on('response', (response) => opened.statuses.push(response.status()));
+    page.on('response', (response) => opened.answers.push(response));
     return opened;
   };
   const load = async ({ page }: Opened, address: string): Promise<void> => {

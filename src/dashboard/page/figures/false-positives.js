@@ -41,12 +41,8 @@ export const show = ({ body: { totals, byType, disputes } }, filters) => {
   rejected.hidden = totals.falsePositives === 0 || totals.counted === 0;
   const openerOf = openerFor(filters, WITHOUT_BRAND);
   rejected.onclick = openerOf('rejectedThreats', 1, 'Rejected threats');
-  const rows = byType.map((one) => [
-    codeCell(one.type),
-    one.counted,
-    one.falsePositives,
-    rightAligned(share(one.rate), one.rate),
-  ]);
+  const rateCell = ({ rate }) => rightAligned(share(rate), rate);
+  const rows = byType.map((one) => [codeCell(one.type), one.counted, one.falsePositives, rateCell(one)]);
   fillTable(types, TYPE_COLUMNS, rows, { name: 'false-positives' });
   const entries = outcomeEntries(disputes.filed === 0 ? [] : OUTCOMES, disputes, openerOf, 'Disputes');
   fillCounts(outcomes, OUTCOME_COLUMNS, entries, 'disputes');

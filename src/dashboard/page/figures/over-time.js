@@ -5,9 +5,6 @@ import * as types from './types.js';
 
 const PATH = 'organization/metrics/timeline';
 
-const intervalOf = ({ startDate, endDate }, widthPx) =>
-  intervalFor(Date.parse(startDate), Date.parse(endDate), widthPx);
-
 /**
  * Loads the timeline of the range. The charts over time and by type show the same timeline, so that their figures
  * agree.
@@ -18,11 +15,11 @@ export const load = async (api, filters, signal) => {
   let interval = 'year';
   if (query.startDate !== undefined) {
     const endDate = query.endDate === undefined ? new Date().toISOString() : `${query.endDate}T23:59:59.999Z`;
-    interval = intervalOf({ ...query, endDate }, widthPx);
+    interval = intervalFor({ ...query, endDate }, widthPx);
   } else {
     // The service decides how long "all time" is.
     const { body } = await api.get(PATH, { ...query, interval }, signal);
-    if (body.points.length > 0) interval = intervalOf(body.window, widthPx);
+    if (body.points.length > 0) interval = intervalFor(body.window, widthPx);
   }
   const answer = await api.get(PATH, { ...query, interval }, signal);
   return { ...answer, csv: () => api.getCsv(PATH, { ...query, interval }) };

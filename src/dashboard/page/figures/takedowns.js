@@ -1,6 +1,6 @@
 import { drawBars } from './bars.js';
 import { queryOf } from '../range.js';
-import { codeCell, fillTable, rightAligned } from '../table.js';
+import { codeCell, durationCell, fillTable } from '../table.js';
 import { fillCounts, openerFor, outcomeEntries } from '../records-dialog/records-dialog.js';
 import { counted, duration, number, share } from '../words.js';
 
@@ -44,7 +44,7 @@ const showTimes = ({ byType, ...all }) => {
   const cellOf = ({ type, count, ...row }) => [
     codeCell(type) ?? 'All types',
     count,
-    ...TIMES.map((name) => rightAligned(duration(row[name]), row[name])),
+    ...TIMES.map((name) => durationCell(row[name])),
   ];
   const rows = (all.count === 0 ? [] : [all, ...byType]).map(cellOf);
   fillTable(times, ['Type', 'Completed', 'Median', '90 %', '99 %', 'Longest'], rows, { name: 'times-to-takedown' });

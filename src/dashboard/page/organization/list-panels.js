@@ -30,7 +30,7 @@ const listPanel = ({ name, path, query = {}, key, wordsFor, columns, complete, o
 /** Maximum number of disputes that are shown. The list of disputes has all. */
 const MAX_DISPUTES = 20;
 
-/** The disputes that were completed last, and their response. */
+/** The disputes that were completed last, and their response. They are checked again while a source does not answer. */
 let completed = {};
 /**
  * Adds what the check says now to the decided disputes. The list says it only while an asset is no longer blocked and
@@ -41,10 +41,17 @@ const withVerdicts = async (body, api, signal) => {
   const isUnclear = ({ status, verdictNow }) => status !== 'OPEN' && verdictNow === undefined;
   const contents = body.items.filter(isUnclear).map(({ content }) => content);
   if (contents.length === 0) return body;
-  const { results } = await api.post('asset/check/bulk', { contents }, signal);
+  const { results, summary } = await api.post('asset/check/bulk', { contents }, signal);
   const items = body.items.map((item) => (isUnclear(item) ? { ...item, verdictNow: results.shift() } : item));
-  completed = { body, full: { ...body, items } };
-  return completed.full;
+  const full = { ...body, items };
+  completed = summary.incomplete === 0 ? { body, full } : {};
+  return full;
+};
+
+/** Returns a verdict in words. A source that is silent could still block an asset, but not unblock it. */
+const verdictWords = ({ status, sources }) => {
+  const isSilent = sources.some(({ reason }) => reason === 'timeout' || reason === 'source-error');
+  return `${spoken(status)}${isSilent && status !== 'BLOCKED' ? '; a source did not answer' : ''}`;
 };
 const isOpen = ({ status }) => Number(status === 'OPEN');
 
@@ -64,7 +71,7 @@ export const disputes = listPanel({
     ['Asset', ({ id, asset }) => recordLink('disputes', id, asset.content)],
     ['State', ({ status }) => codeCell(status)],
     // Absent for an open dispute if the asset is still blocked, and also while a source gives no answer.
-    ['Verdict now', ({ verdictNow }) => (verdictNow === undefined ? 'No change known' : spoken(verdictNow.status))],
+    ['Verdict now', ({ verdictNow }) => (verdictNow === undefined ? 'No change known' : verdictWords(verdictNow))],
     ['Reason', ({ reason }) => reason],
     ['Note', ({ note }) => note],
     ['Filed', ({ createdAt }) => dayCell(createdAt)],

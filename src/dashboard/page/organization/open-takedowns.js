@@ -1,5 +1,5 @@
 import { OPEN_TAKEDOWNS } from '../records-dialog/record-lists.js';
-import { cellsOf, codeCell, dayCell, fillTable, recordLink, rightAligned } from '../table.js';
+import { cellsOf, codeCell, dayCell, durationCell, fillTable, recordLink } from '../table.js';
 import { counted, duration, number } from '../words.js';
 
 export const section = document.getElementById('open-takedowns');
@@ -28,7 +28,7 @@ const COLUMNS = [
   ['Brand', ({ brand }) => brand],
   ['Status', ({ status }) => codeCell(status)],
   ['Filed', ({ createdAt }) => dayCell(createdAt)],
-  ['Open for', (takedown) => rightAligned(duration(age(takedown)), age(takedown))],
+  ['Open for', (takedown) => durationCell(age(takedown))],
 ];
 
 export const show = ({ body: pages }) => {

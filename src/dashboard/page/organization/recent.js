@@ -34,7 +34,7 @@ export const load = async (api, _filters, signal) => {
 const wordsFor = (startDate, metrics, lists) => {
   const since = `Since ${time(startDate)}`;
   if (lists.every(({ items }) => items.length === 0))
-    return `${since}, nothing new has been recorded. Older records are in the lists above; the figures are below.`;
+    return `${since}: no new threats, takedowns, disputes or reports. Older records are in the lists above; the figures are below.`;
   return `${since}: ${Object.entries(METRICS)
     .map(([key, noun]) => counted(metrics[key], noun))
     .join(', ')}. The newest records:`;

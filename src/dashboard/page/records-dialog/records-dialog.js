@@ -1,4 +1,5 @@
 import { save } from '../csv.js';
+import { sentenceOfFailure } from '../failure.js';
 import { queryOf, RANGES } from '../range.js';
 import { cellsOf, element, fillTable, tableCsv, unsort } from '../table.js';
 import { COLUMNS, listOf, matcherOf } from './record-lists.js';
@@ -60,7 +61,13 @@ const show = (answer) => {
     summary.textContent = `${words} Range: ${request.range}${brand}. As of ${time(answer.asOf)}.`;
 };
 
-const requests = requestDialog(dialog, () => scroll.replaceChildren());
+/** After an import of many records, the service cannot list within its time limit what changed in a long range. */
+const sentenceOf = (failure) => {
+  if (failure.status !== 503 || request.list !== 'restated') return sentenceOfFailure(failure);
+  return `These records cannot be listed now, perhaps because too many changed. Close this list, choose a short range, set “Totals as known on” to ${time(request.query.from)}, and select “Show the records that changed”.`;
+};
+
+const requests = requestDialog(dialog, () => scroll.replaceChildren(), sentenceOf);
 export const { clear } = requests;
 
 /** Returns the records of a whole asset; none if the text is only a part of an asset. Reports have no asset. */
@@ -78,8 +85,8 @@ const exact = async (text, signal) => {
  * Loads the list. A search is by the whole asset in all records, which the API can do, and by a part in the newest
  * records.
  */
-const load = () =>
-  requests.begin(async (signal) => {
+const load = async () => {
+  const isShown = await requests.begin(async (signal) => {
     const text = content.value.trim();
     summary.textContent = text === '' ? 'Loading …' : 'Searching …';
     const whole = text === '' ? [] : await exact(text, signal);
@@ -91,6 +98,9 @@ const load = () =>
     found = text === '' ? undefined : [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
     show(answer);
   });
+  // Records of other filters could be mistaken for the records that failed to load.
+  if (isShown === false) [table.hidden, summary.textContent] = [true, ''];
+};
 
 /** Shows the records that a metric counts. @param query range and brand of the metric @param range name of the range */
 const open = (metric, name, query, range, total) => {

@@ -3,8 +3,9 @@ import { sentenceOfFailure } from '../failure.js';
 /**
  * Makes a dialog that shows what it requests from the API, or why a request failed.
  * @param onClose removes what the dialog shows
+ * @param sentenceOf returns the sentence for a failure
  */
-export const requestDialog = (dialog, onClose) => {
+export const requestDialog = (dialog, onClose, sentenceOf = sentenceOfFailure) => {
   const problem = dialog.querySelector('[role=alert]');
   let aborter;
   let failed;
@@ -12,7 +13,7 @@ export const requestDialog = (dialog, onClose) => {
 
   /**
    * Runs `work`. If `work` fails, shows the failure, unless the dialog has been closed or has begun something else.
-   * @returns whether `work` succeeded
+   * @returns whether `work` succeeded; undefined if it was replaced
    */
   const attempt = async (work) => {
     const { signal } = aborter;
@@ -21,8 +22,8 @@ export const requestDialog = (dialog, onClose) => {
       await work(signal);
       return true;
     } catch (failure) {
-      if (signal.aborted) return false;
-      problem.textContent = sentenceOfFailure(failure);
+      if (signal.aborted) return undefined;
+      problem.textContent = sentenceOf(failure);
       if (failed(failure)) close();
       return false;
     }
