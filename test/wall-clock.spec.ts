@@ -28,7 +28,9 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/dashboard/page/range.js': [1, 'the range that a person chose, in the browser'],
   'src/dashboard/page/filters.js': [2, 'the range and the moment that a person chose, in the browser'],
   'src/dashboard/page/figures/over-time.js': [1, 'the range that a person chose, in the browser'],
-  'src/dashboard/page/organization/recent.js': [1, 'the day before the visit, in the browser'],
+  'src/dashboard/page/organization/recent.js': [2, 'the day before the visit, in the browser'],
+  'src/dashboard/page/organization/visits.js': [2, 'when a person opened the page, in the browser'],
+  'src/dashboard/page/organization/open-takedowns.js': [1, 'how long a takedown has been open, in the browser'],
   'src/dashboard/page/figures/newest.js': [1, 'the range that a person chose, in the browser'],
   'projections/engine/parked.ts': [2, 'when an operator dropped or retried a parked event, for people'],
 };

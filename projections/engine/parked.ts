@@ -9,14 +9,17 @@ import { hashOf } from '../../src/events/stored-key.js';
 import { createReadModels, type Tables } from '../../src/read-models/tables.js';
 import { decodeEvent } from './parking.js';
 import type { ProjectedEvent } from './projection.js';
-import { READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints.js';
+import { ALL_PROJECTIONS, READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints.js';
 
 /** A row of `parked_events`. */
 export type Parked = Readonly<Selectable<Tables['parked_events']>>;
 
 /** Lists parked events. @param eventId restricts the list to one event */
 export const listParked = (pool: Pool, eventId?: string): Promise<Parked[]> => {
-  const parked = createReadModels(pool).selectFrom('parked_events').selectAll();
+  const parked = createReadModels(pool)
+    .selectFrom('parked_events')
+    .selectAll()
+    .where('projection', 'in', ALL_PROJECTIONS);
   // The id is compared as text, because the input of an operator may not be a UUID.
   const selected =
     eventId === undefined ? parked : parked.where((eb) => eb(eb.cast<string>('event_id', 'text'), '=', eventId));

@@ -29,7 +29,10 @@ export const ALL_PROJECTIONS = [
 ] as const;
 export type ProjectionName = (typeof ALL_PROJECTIONS)[number];
 
-/** SQL for the condition that a checkpoint is of this version. Those of version 2.2 stay for its processes. */
+/**
+ * SQL for the condition that a checkpoint or a parked event is of a projection of this version. Those of version 2.2 stay
+ * for its processes.
+ */
 export const IS_OF_THIS_VERSION = `projection in (${ALL_PROJECTIONS.map((name) => `'${name}'`).join(', ')})`;
 
 /** Parked events of a projection are counted up to this number. */

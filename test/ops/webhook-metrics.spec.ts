@@ -103,14 +103,14 @@ describe('The metrics of the webhooks', () => {
 describe('The number of parked events', () => {
   it('is counted up to 10,000, so that no number of them slows a scrape down', async () => {
     await pool.query(`
-      insert into read.checkpoints (projection, log_id, position, as_of) values ('few', 'log', 1, 1), ('many', 'log', 1, 1);
+      insert into read.checkpoints (projection, log_id, position, as_of) values ('metrics', 'log', 1, 1), ('register', 'log', 1, 1);
       insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
-        select case when i <= 3 then 'few' else 'many' end, gen_random_uuid(), i, 's', i, 't', '{}', '{}', 'r', 1
+        select case when i <= 3 then 'metrics' else 'register' end, gen_random_uuid(), i, 's', i, 't', '{}', '{}', 'r', 1
         from generate_series(1, 10500) i`);
     const rows = await READ_PROJECTION_CHECKPOINTS.run(pool, {});
     expect(rows.map(({ projection, parked }) => [projection, parked])).toEqual([
-      ['few', 3],
-      ['many', 10_000],
+      ['metrics', 3],
+      ['register', 10_000],
     ]);
   });
 });

@@ -4,7 +4,7 @@ import { queryOf } from '../../http/requests.js';
 import { Pool } from 'pg';
 import type { Fact } from '../../events/facts.js';
 import { json, nullable, statement, type RowOf } from '../../postgres/statement.js';
-import { ALL_PROJECTIONS, positionOf } from '../../read-models/checkpoints.js';
+import { ALL_PROJECTIONS, IS_OF_THIS_VERSION, positionOf } from '../../read-models/checkpoints.js';
 import { eventIdOf, issueOfId, streamOf } from '../../events/streams.js';
 import { isUpstreamType, parseEvent, UPSTREAM, type UpstreamEvent } from '../../events/event.js';
 import { recordOf, type RecordState, type RecordKind, timeOf } from '../../events/record.js';
@@ -84,7 +84,7 @@ export const READ_EVENT_STATES = statement(
       left join lateral (select c.position from read.checkpoints c where c.projection = i.projection limit 1) c on true
       left join lateral (
         select p.projection, p.parked_at, p.reason, p.unreadable from read.parked_events p
-          where p.event_id = i.event_id limit 1
+          where p.event_id = i.event_id and ${IS_OF_THIS_VERSION} order by p.projection limit 1
       ) p on true`,
 );
 

@@ -2,7 +2,7 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { queryOf } from '../../http/requests.js';
 import { Pool } from 'pg';
 import { json, statement } from '../../postgres/statement.js';
-import { ALL_PROJECTIONS, rowsAtPosition } from '../../read-models/checkpoints.js';
+import { ALL_PROJECTIONS, IS_OF_THIS_VERSION, rowsAtPosition } from '../../read-models/checkpoints.js';
 import type { AtPosition } from '../../event-log/command-queue.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { formatInstant } from '../../events/instant.js';
@@ -44,6 +44,7 @@ const listParkedBy = <const Name extends string>(name: Name, column: string) =>
         case when unreadable then left(reason, 2000) end as reason,
         parked_at as "parkedAt", recorded_at as "recordedAt", attempts
       from read.parked_events where ${column} = :owner and (position, projection) < (:position, :projection)
+        and ${IS_OF_THIS_VERSION}
       order by position desc, projection desc limit :limit`,
       ...ALL_PROJECTIONS,
     ),

@@ -41,7 +41,7 @@ describe('WorkerOps', () => {
   });
 
   it('reports the lanes of the process and the progress of the projections', async () => {
-    worker.addStores(log, database.pool, 'projections', new Map([['records', 2]]));
+    worker.addStores(log, database.pool, 'projections', new Map([['register', 2]]));
     worker.lanes.heartbeat('counts', true);
     worker.lanes.heartbeat('records', false);
     const [status, report] = await ask('/health/ready');
@@ -62,7 +62,7 @@ describe('WorkerOps', () => {
 
   it('reports a projection whose rows are of an earlier version as degraded, until they have been rebuilt', async () => {
     await database.pool.query(
-      `insert into read.checkpoints (projection, log_id, position, as_of) values ('records', 'log', 0, 0)`,
+      `insert into read.checkpoints (projection, log_id, position, as_of) values ('register', 'log', 0, 0)`,
     );
     for (const [version, status, isOutdated] of [
       [1, 'degraded', 1],
@@ -76,7 +76,7 @@ describe('WorkerOps', () => {
       );
       expect(await ask('/health/ready')).toEqual([200, expect.stringContaining(`"status":"${status}"`)]);
       // Scrapes within a second share one result.
-      const line = `\nthreat_protection_projection_outdated{projection="records"} ${isOutdated}\n`;
+      const line = `\nthreat_protection_projection_outdated{projection="register"} ${isOutdated}\n`;
       await eventually('the metric is current', async () => (await ask('/metrics'))[1].includes(line));
     }
     await database.pool.query('delete from read.checkpoints');

@@ -312,6 +312,18 @@ describe('A parked event', () => {
     expect(await listParked(database.pool)).toEqual([]);
   });
 
+  it('is never applied if version 2.2 parked it for `records` and it was dropped, and is not listed', async () => {
+    const { source, parked } = await parkSecond();
+    await dropParked(source.log, [{ ...parked, projection: 'records' }], 'a duplicate');
+    poison.ids.clear();
+    await rebuild(source, [register]);
+    expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
+    await database.pool.query(`
+      insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
+      values ('records', gen_random_uuid(), 1, 's', 1, 'T', '{}', '{}', '', 0)`);
+    expect(await listParked(database.pool)).toEqual([]);
+  });
+
   it('is tried once if it was retried twice in one batch', async () => {
     const { source, parked } = await parkSecond();
     await retryParked(source.log, [parked, parked]);

@@ -90,7 +90,7 @@ describe('A collector', () => {
         return ((await answer.json()) as { metrics?: { newThreats: number } }).metrics?.newThreats === 1;
       };
       await eventually('the metrics count the event', counted);
-      await eventually('the collector has a span of each lane', () => collector.named('process log').length >= 2);
+      await eventually('the collector has the span of the batch', () => collector.named('process log').length > 0);
       // Only the end of a process waits until its spans are exported.
       expect(await Promise.all([api.stop(), projector.stop()])).toEqual([0, 0]);
 
@@ -128,7 +128,7 @@ describe('A collector', () => {
       });
       expect(statement.attributes['db.namespace']).toBe(new URL(database.url).pathname.slice(1));
       const batches = collector.named('process log').filter((span) => isWithin(span, request));
-      expect(batches).toHaveLength(2);
+      expect(batches).toHaveLength(1);
       for (const batch of batches) {
         expect(batch).toMatchObject({ service: 'threat-protection-projector', kind: CONSUMER, status: 0 });
         expect(batch.links).toEqual([{ traceId: request.traceId, spanId: request.spanId }]);
