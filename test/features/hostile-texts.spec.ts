@@ -50,7 +50,7 @@ beforeAll(async () => {
   await database.pool.query("insert into read.feature_flags values ('acme', $1, true, 1, $2)", [HOSTILE, event]);
   await database.pool.query(
     `insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
-     values ('metrics', $2, 7, $1, 3, $1, '{"position":7}', '{}', $1, 0), ($1, $2, 8, $1, 3, $1, '{}', '{}', $1, 0)`,
+     values ('metrics', $2, 7, $1, 3, $1, '{"position":7}', '{}', $1, 0), ('register', $2, 8, $1, 3, $1, '{}', '{}', $1, 0)`,
     [HOSTILE, event],
   );
   const sources = [
