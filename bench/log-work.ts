@@ -48,8 +48,8 @@ const fillLog = async (bench: Bench, events: number): Promise<FilledLog> => {
 };
 
 /**
- * Appends upstream events to a log until it has `count` of them, and projects them. All projections share their transactions, as in a
- * projector.
+ * Appends upstream events to a log until it has `count` of them, and projects them. All projections share transactions,
+ * as in a projector.
  * @returns the duration of appending and of projecting, in ms
  */
 export const growLog = async (

@@ -16,17 +16,6 @@ export interface ProjectionBatch extends ProjectionEvents {
   readonly prepared: Promise<Write>;
 }
 
-/** The decoded events of pages that several lanes of this process share. */
-const decodings = new WeakMap<RecordedEvent, DecodedEvent>();
-
-const decodeOnce = (recorded: RecordedEvent): DecodedEvent => {
-  const known = decodings.get(recorded);
-  if (known !== undefined) return known;
-  const decoded = decodeEvent(recorded);
-  decodings.set(recorded, decoded);
-  return decoded;
-};
-
 const withTime = (decoded: DecodedEvent, timeOf: TimeOf): DecodedEvent => {
   if (decoded.kind !== 'read') return decoded;
   const recordedAt = timeOf(decoded.projected);
@@ -65,7 +54,7 @@ export const dispatchBatch = async (
   // While a batch is prepared, the previous batch is being written, and its next statement must not wait until the
   // preparation is complete.
   await forEachYielding(batch.events, (recorded) =>
-    decoded.push({ recorded, result: withTime(decodeOnce(recorded), batch.timeOf) }),
+    decoded.push({ recorded, result: withTime(decodeEvent(recorded), batch.timeOf) }),
   );
   const found = new Map<string, Awaited<ReturnType<ReadRetried>>>();
   for (const { result } of decoded)

@@ -14,6 +14,7 @@ import { type EventType, isKnownType, isUpstream, parseEvent, toJson } from '../
 import type { ProjectedEvent, Projection, Recorded, Write, ProjectorTransaction } from './projection.js';
 import { ID, SLUG } from '../../src/events/declaring/fields.js';
 import { isDataError, isTransient } from '../../src/postgres/transient-errors.js';
+import { PREVIOUS_PROJECTIONS } from '../../src/read-models/previous-version.js';
 import { createReadModels, readModelsOver } from '../../src/read-models/tables.js';
 import { PARK } from './checkpoints.js';
 import { ApplyError, type PoisonEventIsolation } from './poison-events.js';
@@ -64,9 +65,8 @@ export const decodeEvent = (recorded: RecordedEvent): DecodedEvent => {
   return { kind: 'read', projected: { event, id, position, stream, revision, isCopy, metadata, recordedAt } };
 };
 
-/** What version 2.2 called the projection `register`: decisions about its parked events are in the log. */
-const FORMER_NAMES: ReadonlySet<string> = new Set(['records']);
-const nameNow = (projection: string): string => (FORMER_NAMES.has(projection) ? 'register' : projection);
+/** Decisions of version 2.2 are in the log under the names of its projections. */
+const nameNow = (projection: string): string => (PREVIOUS_PROJECTIONS.includes(projection) ? 'register' : projection);
 
 /** What is decided about the parked events of a projection. */
 interface Decided {

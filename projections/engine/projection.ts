@@ -92,8 +92,6 @@ export interface Projection<Event extends DomainEvent = DomainEvent> {
    * the table for every batch.
    */
   readonly indexedForReaders?: readonly (keyof Tables)[];
-  /** Indexes of `indexedForReaders` that only readers of an earlier version need. A rebuild leaves them out. */
-  readonly retiredIndexes?: readonly string[];
   /**
    * The versions of what determines the rows, the most significant first. A version must be incremented when the same
    * events result in different rows. Rows of an earlier version are rebuilt at the next start. Default: 1.

@@ -138,9 +138,8 @@ const createMissingIndexes = async (
 ): Promise<void> => {
   const begin = `begin; set local statement_timeout = ${INDEX_TIMEOUT_MS}`;
   for (const table of projection.indexedForReaders ?? [])
-    for (const { name, command } of await CREATE_MISSING_INDEXES.run(pool, { schema, table }))
-      if (projection.retiredIndexes?.includes(name) !== true)
-        await inTransaction(pool, (connection) => createIndex(pool, connection, command, stop), begin);
+    for (const { command } of await CREATE_MISSING_INDEXES.run(pool, { schema, table }))
+      await inTransaction(pool, (connection) => createIndex(pool, connection, command, stop), begin);
 };
 
 const createIndex = async (

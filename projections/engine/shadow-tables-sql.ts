@@ -94,10 +94,9 @@ export const END_WITH_CLIENT = statement(
 export const CREATE_MISSING_INDEXES = statement(
   'rebuild-create-missing-indexes',
   { schema: 'text', table: 'text' },
-  { name: 'text', command: 'text' },
+  { command: 'text' },
   `
-    select i.relname::text as name,
-      format('set local default_tablespace = %L; create index %I on %I.%I %s', coalesce(spcname, ''), i.relname,
+    select format('set local default_tablespace = %L; create index %I on %I.%I %s', coalesce(spcname, ''), i.relname,
         :schema, :table, regexp_replace(pg_get_indexdef(i.oid), '^.*? ON \\S+ ', '')) as command
     from pg_index x
     join pg_class i on i.oid = x.indexrelid

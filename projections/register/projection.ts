@@ -13,7 +13,7 @@ import { ITEM_VERSION, LISTED_KIND } from '../../src/events/listed-items.js';
 import { DISPUTE_TYPES, type DisputeEvent, foldDisputes } from './disputes.js';
 import { redactionOf, redactStored, redactRow, type Redaction } from './redactions.js';
 import { datesOf } from './register-clock.js';
-import { keyOf, type OwnedEvent, type Row, rowOf, withEarlier } from './row.js';
+import { keyOf, type OwnedEvent, type Row, rowOf } from './row.js';
 import { storeRows } from './store-rows.js';
 import { type EntryEvent, type EntryState, entryStateOf, foldVerdicts } from './verdicts.js';
 
@@ -69,7 +69,11 @@ const prepare = async (
     lastWriterWins(newest, key, row);
     // Whichever state is the newest, the record was first stored with the earlier event, and counted if any state counts.
     if (earlier)
-      newest.set(key, withEarlier(newest.get(key)!, { ...earlier, hasCounted: earlier.hasCounted || row.hasCounted }));
+      newest.set(key, {
+        ...newest.get(key)!,
+        first: earlier.first ?? earlier,
+        hasCounted: earlier.hasCounted || row.hasCounted,
+      });
   });
   return async ({ connection }) => {
     const dateOf = await datesOf(recorded, connection);

@@ -119,9 +119,6 @@ export const READ_RECORDS = statement(
   { record: 'uuid[]' },
   {
     record: 'uuid',
-    organization: 'text',
-    kind: 'smallint',
-    id: 'text',
     position: 'bigint',
     createdAt: nullable('bigint'),
     status: nullable('text'),
@@ -131,8 +128,7 @@ export const READ_RECORDS = statement(
     brands: nullable('text[]'),
   },
   `
-    select record, organization, kind, id, position, created_at as "createdAt", status, type, asset as "assetHash",
-      content, brands
+    select record, position, created_at as "createdAt", status, type, asset as "assetHash", content, brands
     from register where record = any(:record)`,
 );
 

@@ -51,13 +51,6 @@ export interface Row {
 export const keyOf = ({ organization, kind, id }: Pick<Row, 'organization' | 'kind' | 'id'>): string =>
   `${organization}\n${kind}\n${id}`;
 
-/** Adds to a row what an earlier row of the same record knows. */
-export const withEarlier = (row: Row, earlier: Row): Row => ({
-  ...row,
-  first: earlier.first ?? earlier,
-  hasCounted: earlier.hasCounted || row.hasCounted,
-});
-
 export const redactView = (view: RecordView): RecordView => ({ ...view, asset: redactAsset(view.asset!) });
 
 const viewOf = (event: OwnedEvent): RecordView | undefined => {

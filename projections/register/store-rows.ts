@@ -5,7 +5,7 @@ import { nameArray } from '../../src/postgres/statement.js';
 import type { DateAdded } from './register-clock.js';
 import { DELETE_BRANDS, ENTER_RECORDS, INSERT_BRANDS, UPDATE_FIRST, UPDATE_RECORDS } from './register-sql.js';
 import { recordId } from '../../src/events/record-id.js';
-import { type Row } from './row.js';
+import type { Row } from './row.js';
 
 /** Returns a row with its columns, as the statements take them. Each has the same shape, which makes reading it fast. */
 const placedOf = (row: Row, dateOf: DateAdded) => {

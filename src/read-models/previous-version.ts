@@ -4,8 +4,8 @@ import { inTransaction } from '../postgres/transaction.js';
 
 /** The tables of version 2.2 that this version does not have. */
 const TABLES = ['listed_records', 'brand_records', 'reviewed_entries', 'recording_clock'];
-/** The projections that fill them. */
-const PROJECTIONS = ['records'];
+/** The projections that fill them, which `register` replaces. */
+export const PREVIOUS_PROJECTIONS: readonly string[] = ['records'];
 
 export const DELETE_PREVIOUS_CHECKPOINTS = statement(
   'previous-version-delete-checkpoints',
@@ -25,6 +25,6 @@ export const DELETE_PREVIOUS_PARKED = statement(
 export const dropPreviousTables = (pool: Pool): Promise<void> =>
   inTransaction(pool, async (connection) => {
     for (const table of TABLES) await connection.query(`drop table if exists read."${table}"`);
-    await DELETE_PREVIOUS_CHECKPOINTS.run(connection, { projections: PROJECTIONS });
-    await DELETE_PREVIOUS_PARKED.run(connection, { projections: PROJECTIONS });
+    await DELETE_PREVIOUS_CHECKPOINTS.run(connection, { projections: PREVIOUS_PROJECTIONS });
+    await DELETE_PREVIOUS_PARKED.run(connection, { projections: PREVIOUS_PROJECTIONS });
   });

@@ -32,13 +32,14 @@ export class Api {
   async get(path, query, signal) {
     const url = urlOf(path, query);
     const cached = this.#cached.get(url);
-    const headers = cached === undefined ? {} : { 'if-none-match': cached.tag };
+    const headers = cached?.tag ? { 'if-none-match': cached.tag } : {};
     const response = await this.#send(url, { headers, signal });
     const asOf = response.headers.get('x-as-of') ?? undefined;
     if (response.status === 304) return { body: cached.body, asOf };
-    const body = await readBody(() => response.json(), signal);
-    const tag = response.headers.get('etag');
-    if (tag !== null) remember(this.#cached, url, { tag, body });
+    const answer = await readBody(() => response.json(), signal);
+    // Some responses have no ETag.
+    const body = JSON.stringify(answer) === JSON.stringify(cached?.body) ? cached.body : answer;
+    remember(this.#cached, url, { tag: response.headers.get('etag'), body });
     return { body, asOf };
   }
 

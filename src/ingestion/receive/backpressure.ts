@@ -25,7 +25,7 @@ const MAX_HELD_OF_ORGANIZATION = limit('requests held while facts are counted', 
 const HELD_BACKLOG_MS = limit('time until facts of held requests are counted', 1_500, 'ms', 'organization', '429');
 /** Time between two readings of the checkpoint beyond which the second says nothing about the projector's rate. */
 const MAX_OBSERVED_MS = 1_000;
-/** The lane of the metrics in `projections/registry.ts`. */
+/** The lane in `projections/registry.ts`. */
 const LANE = 'counts';
 /**
  * If the checkpoint has not moved for this long, the projector may have stopped. If no projector holds the lease

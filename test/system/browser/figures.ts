@@ -262,6 +262,8 @@ export const refreshes = () =>
     expect((await bars(page, 'types'))[0]![0]).toBe(before + 1 - 2);
 
     answers.length = 0;
+    const OPTION = `document.querySelector('#brand-choice option')`;
+    await evaluate(page, `${OPTION}.isOfBefore = true`);
     await page.clock.fastForward(31_000);
     await eventually('the next responses arrive', () => answers.length > 0);
     await settled(page);
@@ -269,6 +271,8 @@ export const refreshes = () =>
     const kept = answers.filter((response) => response.headers()['etag'] !== undefined);
     expect(kept.map((response) => new URL(response.url()).pathname)).toContain('/v2/organization/metrics/timeline');
     expect(kept.filter((response) => response.status() !== 304).map((response) => response.url())).toEqual([]);
+    // The list of brands has no ETag. A list that somebody has opened must not be replaced.
+    expect(await evaluate(page, `${OPTION}.isOfBefore`)).toBe(true);
 
     const see = (state: string): Promise<unknown> =>
       evaluate(

@@ -176,12 +176,12 @@ describe('Events that cannot be applied', () => {
   });
 
   it('stay parked in one projection when another projection has applied them', async () => {
-    const other = { ...refusing([threat(1)]), name: 'other', tables: [] };
+    const other = { ...refusing([threat(1)]), name: 'takedowns', tables: [] };
     await append(threats(3));
     await project([refusing([threat(1)]), other]);
     const [parked] = (await listParked(database.pool)).filter(({ projection }) => projection === metrics.name);
     expect(await retryAndProject({ pool: database.pool, log }, metrics, parked!)).toBeUndefined();
-    expect(await listParked(database.pool)).toMatchObject([{ projection: 'other' }]);
+    expect(await listParked(database.pool)).toMatchObject([{ projection: 'takedowns' }]);
   });
 
   it('are removed by a drop, which is stored in the log and applies to a rebuild', async () => {
