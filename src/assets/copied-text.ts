@@ -29,7 +29,7 @@ export const searchOnce = (pattern: RegExp): ((text: string) => boolean) => {
   let without = '';
   return (text) => {
     if (text === without.slice(-text.length)) return false;
-    if (pattern.test(text)) return true;
+    if (text.search(pattern) !== -1) return true;
     without = text;
     return false;
   };
@@ -103,8 +103,10 @@ export const trimPastedText = (text: string): string => {
 };
 
 /** Invisible characters, except the two joiners that some scripts need between letters. */
-const SHAPELESS = String.raw`[\p{Default_Ignorable_Code_Point}--[\u200c\u200d]]+`;
-const hasShapeless = searchOnce(new RegExp(SHAPELESS, 'v'));
+const SHAPELESS = new RegExp(String.raw`[\p{Default_Ignorable_Code_Point}--[\u200c\u200d]]+`, 'gv');
+const hasShapeless = searchOnce(SHAPELESS);
+/** For speed, because ASCII has no such characters. */
+const isBeyondAscii = searchOnce(/[^\0-\x7f]/);
 const hasBlankEntity = searchOnce(/&nbsp/);
 const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
 
@@ -114,7 +116,7 @@ const ENDS_BEYOND_ASCII = /^[^\0-\x7f]|[^\0-\x7f]$/;
  */
 export const cleanPastedText = memoizeLastTwo((text) => {
   const trimmed = trimPastedText(hasBlankEntity(text) ? text.replace(/(?:&nbsp;?)+$/i, '') : text);
-  return hasShapeless(trimmed) ? trimmed.replace(new RegExp(SHAPELESS, 'gv'), '') : trimmed;
+  return isBeyondAscii(trimmed) && hasShapeless(trimmed) ? trimmed.replace(SHAPELESS, '') : trimmed;
 });
 
 /**

@@ -185,7 +185,7 @@ const parsedHost = (address: string): string | undefined => {
 const NAME = /^([^:]+)(?::(\d{0,64}))?$/;
 /** Ethereum's name service takes both apostrophes for one, and DNS allows neither. */
 const NAME_WITH_APOSTROPHE = /'.*\.eth\.?$/i;
-const PUNYCODE = /(?<=^|\.)xn--/gi;
+const PUNYCODE = /(^|\.)xn--/gi;
 
 const nameOf = (address: string, isWeb: boolean): string | undefined => {
   const [, sent, port = ''] = NAME.exec(address) ?? [];
@@ -204,7 +204,7 @@ const nameOf = (address: string, isWeb: boolean): string | undefined => {
 /** Normalizes an ASCII name or an IPv4 address. Punycode is not validated. */
 const asciiHost = (name: string): string | undefined => {
   if (isForbidden(name)) return undefined;
-  const masked = name.replace(PUNYCODE, 'xx--');
+  const masked = name.replace(PUNYCODE, '$1xx--');
   const host = parsedHost(masked);
   return host === undefined || masked === name ? host : name.toLowerCase();
 };
@@ -269,7 +269,10 @@ const convertLastLabels = (name: string): string | undefined => {
 };
 
 /** Returns where the query or the fragment of `Location.rest` begins. */
-export const endOfPath = (rest: string): number => Math.min(`${rest}?`.indexOf('?'), `${rest}#`.indexOf('#'));
+export const endOfPath = (rest: string): number => {
+  const end = rest.search(/[?#]/);
+  return end === -1 ? rest.length : end;
+};
 
 /** Parses the query of `Location.rest`. The result must not be changed, because it is memoized. */
 export const queryOf = memoizeLastTwo((rest): URLSearchParams => {

@@ -48,11 +48,15 @@ const ICAP = /^XE(\d{2})([0-9A-Z]{30,31})$/i;
 /** An account of Hedera, with its network and possibly its checksum (CAIP-10). */
 const HEDERA = /^hedera:(mainnet|testnet|previewnet|devnet):(\d{1,10}\.\d{1,10}\.\d{1,19})(?:-[a-z]{5})?$/i;
 
+/** For speed: no encoding has longer addresses. */
+const MAX_ADDRESS_LENGTH = 160;
+
 /**
  * @param bare an address without a chain prefix; `payment.ts` parses longer forms
  * @returns undefined if the text is not valid in any encoding (length, alphabet, checksum)
  */
 export const readAddress = (bare: string): Address | undefined => {
+  if (bare.length > MAX_ADDRESS_LENGTH) return undefined;
   const [, evm] = EVM.exec(bare) ?? [];
   if (evm !== undefined) return evmAddress(evm);
   const [, tron] = TRON_HEX.exec(bare) ?? [];

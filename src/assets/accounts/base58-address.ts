@@ -12,11 +12,11 @@ const SAME_VERSION: ReadonlyMap<number | undefined, string> = new Map([
 ]);
 const BASE58 = /^[1-9A-HJ-NP-Za-km-z]{25,128}$/;
 /** What follows the contract in an address of Tezos. */
-const TEZOS_ENTRYPOINT = /(?<=^KT1\w{33})%\w{1,31}$/;
+const TEZOS_ENTRYPOINT = /^(KT1\w{33})%\w{1,31}$/;
 
 /** Parses an address in base 58: of Bitcoin and its forks, Tron, Tezos, Solana, Polkadot, Cardano, the XRP Ledger or Monero. */
 export const readBase58 = (written: string): Address | undefined => {
-  const text = written.replace(TEZOS_ENTRYPOINT, '');
+  const text = written.replace(TEZOS_ENTRYPOINT, '$1');
   if (!BASE58.test(text)) return undefined;
   const bytes = decoded(base58, text);
   if (bytes !== undefined) {

@@ -1,7 +1,7 @@
 import { isInternalHost } from '../ip-address.js';
 import { locateWeb } from '../link.js';
 import { endOfPath, type Location, trimLikeUrlParser } from '../location.js';
-import { decodeOnce } from '../copied-text.js';
+import { decodeOnce, searchOnce } from '../copied-text.js';
 import { isEqual } from '../profiles/site.js';
 import { CARRIERS, LOGIN_MODE, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
 import { ENCODINGS, proxiedHost, withScheme } from './encodings.js';
@@ -107,7 +107,7 @@ interface Parameter {
 }
 
 const parametersIn = (query: string): readonly Parameter[] => {
-  const isEncoded = mayBeEncoded(query);
+  const isEncoded = hasEscape(query);
   return trimLikeUrlParser(query)
     .split('&')
     .map((sent) => {
@@ -117,15 +117,12 @@ const parametersIn = (query: string): readonly Parameter[] => {
     });
 };
 
-/** For speed, because most values are not encoded. */
-const mayBeEncoded = (text: string): boolean => text.includes('%') || text.includes('+');
-const IS_ENCODED = /%[\da-f]{2}|\+/i;
+/** An escape of a parameter: a percent code, or a plus sign for a blank. */
+const hasEscape = searchOnce(/%[\da-f]{2}|\+/i);
 /** Decodes the value of a parameter like `URLSearchParams`. */
 const decodeParameter = (sent: string): string => {
   const value = sent.slice(sent.indexOf('=') + 1);
-  return mayBeEncoded(value) && IS_ENCODED.test(value)
-    ? new URLSearchParams(`=${value}`).get('')!
-    : value.toWellFormed();
+  return hasEscape(value) ? new URLSearchParams(`=${value}`).get('')! : value.toWellFormed();
 };
 
 /** A target without a host, which opens a page of the carrier. */
