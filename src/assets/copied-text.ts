@@ -47,13 +47,17 @@ const IS_BROKEN = /%(?![0-9a-f]{2})/i;
 export const decodeOnce = (text: string): string => {
   if (!text.includes('%')) return text;
   // The test is for speed, because an exception takes the time of thousands of characters.
-  if (!IS_BROKEN.test(text))
-    try {
-      return decodeURIComponent(text);
-    } catch {
-      // The escapes are not UTF-8.
-    }
-  return text.replace(/(?:%[2-7][0-9a-f])+/gi, decodeURIComponent);
+  const whole = IS_BROKEN.test(text) ? undefined : unescaped(text);
+  return whole ?? text.replace(/(?:%[2-7][0-9a-f])+/gi, decodeURIComponent);
+};
+
+/** Percent-decodes once. @returns undefined if an escape is broken or not UTF-8 */
+export const unescaped = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 };
 
 /** A line break that mail adds to its source. Behind the name of a parameter, the `=` is rather a part of the link. */
@@ -135,10 +139,6 @@ const MAX_SEGMENT_LENGTH = 4_096;
 
 /** Percent-decodes a path segment and trims it with `trimPastedText`. */
 export const readSegment = (segment: string): string => {
-  if (!segment.includes('%') || segment.length > MAX_SEGMENT_LENGTH) return trimPastedText(segment);
-  try {
-    return trimPastedText(decodeURIComponent(segment));
-  } catch {
-    return trimPastedText(segment);
-  }
+  const decoded = segment.length > MAX_SEGMENT_LENGTH || !segment.includes('%') ? segment : unescaped(segment);
+  return trimPastedText(decoded ?? segment);
 };

@@ -5,50 +5,22 @@ type Address = ipaddr.IPv4 | ipaddr.IPv6;
 type Use = 'public' | 'internal' | 'unused';
 
 /**
- * The use of address blocks by IANA's special-purpose registries, and of unallocated blocks. The first block that
- * contains an address counts. A block that the registries call globally reachable is `public`; `internal` addresses
- * belong to the machine or a private network; `unused` addresses are not routed.
+ * The use of address blocks by IANA's special-purpose registries, and of unallocated blocks. The first use that has a
+ * block with an address counts. A block that the registries call globally reachable is `public`; `internal` addresses
+ * belong to the machine or a private network; `unused` addresses are not routed: of IPv6 all but 2000::/3, the only
+ * block that IANA has allocated to hosts.
  */
-const USES: readonly (readonly [block: string, use: Use])[] = [
-  ['0.0.0.0/8', 'internal'],
-  ['10.0.0.0/8', 'internal'],
-  ['100.64.0.0/10', 'internal'],
-  ['127.0.0.0/8', 'internal'],
-  ['169.254.0.0/16', 'internal'],
-  ['172.16.0.0/12', 'internal'],
-  ['192.0.0.9/32', 'public'],
-  ['192.0.0.10/32', 'public'],
-  ['192.0.0.0/24', 'unused'],
-  ['192.0.2.0/24', 'unused'],
-  ['192.88.99.0/24', 'unused'],
-  ['192.168.0.0/16', 'internal'],
-  ['198.18.0.0/15', 'unused'],
-  ['198.51.100.0/24', 'unused'],
-  ['203.0.113.0/24', 'unused'],
-  ['224.0.0.0/4', 'internal'],
-  ['255.255.255.255/32', 'internal'],
-  ['240.0.0.0/4', 'unused'],
-  ['::/128', 'internal'],
-  ['::1/128', 'internal'],
-  ['fc00::/7', 'internal'],
-  ['fe80::/10', 'internal'],
-  ['ff00::/8', 'internal'],
-  ['2001:1::1/128', 'public'],
-  ['2001:1::2/128', 'public'],
-  ['2001:1::3/128', 'public'],
-  ['2001:3::/32', 'public'],
-  ['2001:4:112::/48', 'public'],
-  ['2001:20::/28', 'public'],
-  ['2001:30::/28', 'public'],
-  ['2001::/23', 'unused'],
-  ['2001:db8::/32', 'unused'],
-  ['3fff::/20', 'unused'],
-  // Everything except 2000::/3, the only block that IANA has allocated to hosts.
-  ['::/3', 'unused'],
-  ['4000::/2', 'unused'],
-  ['8000::/1', 'unused'],
-];
-const BLOCKS = USES.map(([block, use]) => ({ range: ipaddr.parseCIDR(block), use }));
+const USES: Readonly<Record<Use, string>> = {
+  public:
+    '192.0.0.9/32 192.0.0.10/32 2001:1::1/128 2001:1::2/128 2001:1::3/128 2001:3::/32 2001:4:112::/48 2001:20::/28 2001:30::/28',
+  internal:
+    '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16 224.0.0.0/4 255.255.255.255/32 ::/128 ::1/128 fc00::/7 fe80::/10 ff00::/8',
+  unused:
+    '192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 2001::/23 2001:db8::/32 3fff::/20 ::/3 4000::/2 8000::/1',
+};
+const BLOCKS = (['public', 'internal', 'unused'] as const).flatMap((use) =>
+  USES[use].split(' ').map((block) => ({ range: ipaddr.parseCIDR(block), use })),
+);
 
 /** Returns the use of an address according to the first matching block. */
 const useOf = (address: Address): Use => {

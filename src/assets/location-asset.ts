@@ -71,23 +71,19 @@ const placeAsset = (location: Location): ParsedContent => {
   const page = rest === '' ? undefined : pageOf(location, path);
   const pageKey = page === undefined ? url : `PAGE:${page.name}`;
   if (owner !== undefined) return profileHostAsset(host, url, pageKey, owner);
-  const served = gatewayCid(location, path);
   const profile = isName && page?.isRequest !== true ? readProfileLink(host, path, rest) : undefined;
   if (profile !== undefined && !profile.isPost) return profileAsset(host, page, profile);
-  if (page?.isShared === true) {
-    const others = page.others.map((name) => `PAGE:${name}`);
-    const shared = { host, isDnsName: isName, isSharedHost: true, page, isUncertain: others.length > 0 };
-    if (served?.isTrusted === true)
-      return assetAt({ ...shared, blockingKeys: others }, 'IPFS', served.cid, [pageKey, `IPFS:${served.cid}`]);
-    const blockingKeys = served === undefined ? others : [`IPFS:${served.cid}`, ...others];
-    return assetAt({ ...shared, blockingKeys }, 'PAGE', page.name, [pageKey]);
-  }
-  const keys = page === undefined ? [url] : [pageKey, url];
-  if (served?.isTrusted === true) keys.splice(page === undefined ? 1 : -1, 0, `IPFS:${served.cid}`);
-  const others = page === undefined ? NO_KEYS : page.others.map((one) => `PAGE:${one}`);
-  const blockingKeys = served?.isTrusted === false ? [`IPFS:${served.cid}`, ...others] : others;
-  const isUncertain = page !== undefined && page.others.length > 0;
-  return assetAt({ host, isDnsName: isName, isSharedHost: false, page, blockingKeys, isUncertain }, 'URL', host, keys);
+  const served = gatewayCid(location, path);
+  const content = served === undefined ? NO_KEYS : [`IPFS:${served.cid}`];
+  const [exact, blocking] = served?.isTrusted === true ? [content, NO_KEYS] : [NO_KEYS, content];
+  const others = page === undefined ? NO_KEYS : page.others.map((name) => `PAGE:${name}`);
+  const isSharedHost = page?.isShared === true;
+  const blockingKeys = [...blocking, ...others];
+  const place = { host, isDnsName: isName, isSharedHost, page, blockingKeys, isUncertain: others.length > 0 };
+  if (page === undefined || !isSharedHost)
+    return assetAt(place, 'URL', host, page === undefined ? [url, ...exact] : [pageKey, ...exact, url]);
+  const [type, name] = served?.isTrusted === true ? ['IPFS', served.cid] : ['PAGE', page.name];
+  return assetAt(place, type!, name!, [pageKey, ...exact]);
 };
 
 /** Creates the result for a profile, or for something below it, which only a BLOCKED status of the profile concerns. */

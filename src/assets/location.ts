@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { memoizeLastTwo, searchOnce, testByCode } from './copied-text.js';
+import { memoizeLastTwo, searchOnce, testByCode, unescaped } from './copied-text.js';
 import { canonicalAddress } from './ip-address.js';
 
 interface Tr46 {
@@ -110,6 +110,9 @@ export const parsePlainLocation = (text: string): Location | undefined => {
   return { host, isName: true, scheme: found[1] ?? '', rest: text.slice(found[0].length) };
 };
 
+/** The last two labels of a host, or the host if it has fewer. */
+export const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.', host.lastIndexOf('.') - 1) + 1);
+
 /** Whether a name in lower case and punycode is a valid DNS name. */
 export const isDnsName = (host: string): boolean => host.length <= MAX_NAME_LENGTH && LABELS.test(host);
 
@@ -190,6 +193,7 @@ const PUNYCODE = /(^|\.)xn--/gi;
 const nameOf = (address: string, isWeb: boolean): string | undefined => {
   const [, sent, port = ''] = NAME.exec(address) ?? [];
   if (sent === undefined || Number(port) > 65_535) return undefined;
+  // The URL parser rejects escapes that are broken or not UTF-8.
   const plain = sent.includes('%') ? unescaped(sent) : sent;
   if (plain === undefined) return undefined;
   const name = NAME_WITH_APOSTROPHE.test(plain) ? plain.replaceAll("'", '’') : plain;
@@ -218,15 +222,6 @@ const bracketed = (authority: string): string => {
 const canonicalHost = (host: string): string => {
   const address = canonicalAddress(host) ?? host;
   return address.includes(':') ? host : address;
-};
-
-/** @returns undefined if the escapes are broken or not UTF-8, which the URL parser rejects too */
-const unescaped = (authority: string): string | undefined => {
-  try {
-    return decodeURIComponent(authority);
-  } catch {
-    return undefined;
-  }
 };
 
 /** Matches characters that disappear from a name, which have the status `ignored` in UTS #46. */

@@ -111,17 +111,17 @@ const accountAsset = ({ key, keyWithoutTag }: Address): ParsedContent => ({
 });
 
 /** Parses a name of Ethereum's name service as the host of the same name. */
-const nameAsset = (name: string): ParsedContent | undefined => {
+const nameAsset = (name: string): readonly ParsedContent[] => {
   const location = parseDefangedLocation(name);
-  return location === undefined ? undefined : locationContent(location)?.parsed;
+  const parsed = location && locationContent(location)?.parsed;
+  return parsed === undefined ? [] : [parsed];
 };
 
 const paymentContent = ({ recipients, names, contracts, isUnderstood }: Payment): Content | undefined => {
-  const isParsed = (one: ParsedContent | undefined): one is ParsedContent => one !== undefined;
-  const named = names.map(nameAsset).filter(isParsed);
-  const carriers = contracts
-    .map((one) => (typeof one === 'string' ? nameAsset(one) : accountAsset(one)))
-    .filter(isParsed);
+  const assetsOf = (party: Address | string): readonly ParsedContent[] =>
+    typeof party === 'string' ? nameAsset(party) : [accountAsset(party)];
+  const named = names.flatMap(assetsOf);
+  const carriers = contracts.flatMap(assetsOf);
   const [payee, ...alternatives] = [...recipients.map(accountAsset), ...named];
   if (payee === undefined) return undefined;
   const parsed = withAlternatives(payee, alternatives, !isUnderstood || named.length < names.length);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { getPublicSuffix, parse } from 'tldts';
-import { MAX_NAME_LENGTH, parseLocation } from '../../assets/location.js';
+import { lastTwoLabels, MAX_NAME_LENGTH, parseLocation } from '../../assets/location.js';
 
 const SHIPPED = new URL('./hosting-suffixes.txt', import.meta.url);
 const OPTIONS = { allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false };
@@ -37,8 +37,6 @@ export const readSuffix = (text: string): string | undefined => {
 /** Only the last labels of a host that is too long for a DNS name are used. */
 const lastLabelsOf = (host: string): string =>
   host.length <= MAX_NAME_LENGTH ? host : host.slice(host.indexOf('.', host.length - MAX_NAME_LENGTH - 1) + 1);
-
-const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.', host.lastIndexOf('.') - 1) + 1);
 
 /** The suffixes under which anybody can publish: the private section of the Public Suffix List, and added suffixes. */
 export class HostingSuffixes {

@@ -16,10 +16,16 @@ export interface Payment {
   readonly isUnderstood: boolean;
 }
 
-const payment = (payee: Address | string): Payment =>
-  typeof payee === 'string'
-    ? { recipients: [], names: [payee], contracts: [], isUnderstood: true }
-    : { recipients: [payee], names: [], contracts: [], isUnderstood: true };
+const payment = (
+  payees: readonly (Address | string)[],
+  isUnderstood = true,
+  contracts: Payment['contracts'] = [],
+): Payment => ({
+  recipients: payees.filter((payee) => typeof payee !== 'string'),
+  names: payees.filter((payee) => typeof payee === 'string'),
+  contracts,
+  isUnderstood,
+});
 
 /**
  * An account (CAIP-10: namespace, chain, account), alone or in a `did:pkh`, or the contract of a token (CAIP-19:
@@ -90,12 +96,12 @@ export const readPayment = memoizeLastTwo((text): Payment | undefined => {
 
 const parsePayment = (text: string): Payment | undefined => {
   const bare = parseTagged(text);
-  if (bare !== undefined) return payment(bare);
+  if (bare !== undefined) return payment([bare]);
   const federated = federatedPayment(text);
   if (federated !== undefined) return federated;
   if (!/[:?]/.test(text)) return undefined;
   const [, host, path = ''] = DID_WEB.exec(text) ?? [];
-  if (host !== undefined) return payment(`https://${host.replace(/%3A/i, ':')}${path.replaceAll(':', '/')}`);
+  if (host !== undefined) return payment([`https://${host.replace(/%3A/i, ':')}${path.replaceAll(':', '/')}`]);
   const request = STELLAR_REQUEST.exec(text);
   if (request !== null) return paymentOfRequest(request[1]!, new URLSearchParams(request[2]));
   const { link, scheme = '', account = '' } = schemedAccount(text) ?? {};
@@ -139,7 +145,7 @@ const federatedPayment = (text: string): Payment | undefined => {
   const [, name, server = ''] = FEDERATED.exec(text) ?? [];
   return name === undefined
     ? undefined
-    : { ...payment({ encoding: 'federation', key: name.toLowerCase() }), contracts: [server] };
+    : payment([{ encoding: 'federation', key: name.toLowerCase() }], true, [server]);
 };
 
 const paymentOfRequest = (kind: string, query: URLSearchParams): Payment | undefined => {
@@ -205,16 +211,9 @@ const paymentWithParameters = (payee: Address | string, query: URLSearchParams):
     )
       isUnderstood = false;
   }
-  const names = typeof payee === 'string' && payee !== '' ? [payee] : [];
-  if (recipients.size > 0 || names.length > 0)
-    return { recipients: [...recipients.values()], names, contracts, isUnderstood };
-  if (contracts.length === 0) return undefined;
-  return {
-    recipients: contracts.filter((party) => typeof party !== 'string'),
-    names: contracts.filter((party) => typeof party === 'string'),
-    contracts: [],
-    isUnderstood: false,
-  };
+  const payees = [...recipients.values(), ...(typeof payee === 'string' && payee !== '' ? [payee] : [])];
+  if (payees.length > 0) return payment(payees, isUnderstood, contracts);
+  return contracts.length === 0 ? undefined : payment(contracts, false);
 };
 
 /** An account as a parameter of EIP-681: with the short name of a chain, without `0x`, or a name. */
@@ -242,12 +241,7 @@ const tokenCall = (contract: Address | string, call: string, query: URLSearchPar
   const payees = isUnderstood ? parties.slice(-1) : parties;
   const isPaid = Number(query.get('value') ?? 0) !== 0;
   const all = isPaid || !isUnderstood ? [contract, ...payees] : payees;
-  return {
-    recipients: all.filter((party) => typeof party !== 'string'),
-    names: all.filter((party) => typeof party === 'string'),
-    contracts: all.includes(contract) ? [] : [contract],
-    isUnderstood,
-  };
+  return payment(all, isUnderstood, all.includes(contract) ? [] : [contract]);
 };
 
 /** Returns the account that a text names first. @returns undefined if the text names no account */

@@ -1,6 +1,6 @@
 import { isInternalHost } from '../ip-address.js';
 import { locateWeb } from '../link.js';
-import { endOfPath, type Location, trimLikeUrlParser } from '../location.js';
+import { endOfPath, lastTwoLabels, type Location, trimLikeUrlParser } from '../location.js';
 import { decodeOnce, searchOnce } from '../copied-text.js';
 import { isEqual } from '../profiles/site.js';
 import { CARRIERS, LOGIN_MODE, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
@@ -30,7 +30,6 @@ const parseForm = (text: string): Form => {
 const BY_HOST_OR_SCHEME = new Map<string, readonly Form[]>();
 /** The domains of the entries `*.HOST`, reduced to their last two labels. */
 const WILDCARD_DOMAINS = new Set<string>();
-const lastTwoLabels = (host: string): string => host.slice(host.lastIndexOf('.', host.lastIndexOf('.') - 1) + 1);
 
 for (const line of CARRIERS.trim().split('\n')) {
   const words = line.split(' // ', 1)[0]!.trim().split(' ');

@@ -92,17 +92,10 @@ for (const row of PUBLISHING_HOSTS.trim().split('\n')) {
   }
 }
 const NO_PATTERNS: readonly Pattern[] = [];
+const WITHOUT_ROW = { ignoresCase: false, hasFragments: false, hasOwnPages: false, patterns: NO_PATTERNS };
 // The hosts of profiles are hosts where many people publish, with the subdomains that have the same profiles.
 for (const { hosts, subdomains = DEFAULT_SUBDOMAINS } of SITES)
-  for (const name of hosts.split(' ')) {
-    const { name: canonical = name, ...host } = BY_HOST.get(name) ?? {
-      ignoresCase: false,
-      hasFragments: false,
-      hasOwnPages: false,
-      patterns: NO_PATTERNS,
-    };
-    BY_HOST.set(name, { ...host, name: canonical, subdomains });
-  }
+  for (const name of hosts.split(' ')) BY_HOST.set(name, { ...WITHOUT_ROW, name, ...BY_HOST.get(name), subdomains });
 
 const publishingHostOf = (host: string): PublishingHost | undefined => {
   const exact = BY_HOST.get(host);

@@ -7,8 +7,8 @@ export type ReadName = (text: string) => string | undefined;
  * A pattern is a path such as `in/{name}` (more segments may follow), a parameter with or without a path
  * (`send?phone={phone}`), possibly with a second one that leads below the profile (`resolve?domain={name}&post`), or a
  * fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal.
- * The first matching pattern is used. The name of the profile is the value of the last placeholder, unless the pattern
- * ends with ` = ` and another template for the name.
+ * The first matching pattern is used. The name of the profile is the value of the last placeholder, or the text after
+ * `>`, as in `PUBLISHING_HOSTS`.
  */
 export interface Site {
   /** The asset type of the profiles. */
@@ -17,15 +17,16 @@ export interface Site {
   readonly hosts: string;
   /** Matches subdomains that have the same pages as the host. Default: `DEFAULT_SUBDOMAINS`. */
   readonly subdomains?: RegExp;
-  /** Patterns of hosts whose first label is the name of a profile, such as `{host}.medium.com`. */
-  readonly profileHosts?: readonly string[];
+  /** Patterns of hosts whose first label is the name of a profile, such as `{host}.medium.com`, separated by spaces. */
+  readonly profileHosts?: string;
   /** Path segments that are not profiles but pages of the platform, separated by spaces, such as `settings`. */
   readonly reserved?: string;
   /** Matches an optional segment before the segments of any pattern, such as a language. */
   readonly ignoredFirstSegment?: RegExp;
   /** The parsers of the placeholders. */
   readonly names: Readonly<Record<string, ReadName>>;
-  readonly links: readonly string[];
+  /** The patterns, separated by spaces. */
+  readonly links: string;
   /** The path of the link that is shown for a profile. Default: `{name}`. */
   readonly shown?: string;
   /** Whether pages under a profile are posts, which are separate assets. */
@@ -89,7 +90,7 @@ const parseSegmentPattern = (text: string, names: Site['names'], reserved: Reado
 const NO_NAMES: ReadonlySet<string> = new Set();
 
 const parseLinkPattern = (text: string, { names, reserved = '' }: Site): Link => {
-  const [pattern, name = ''] = text.split(' = ') as [string, string?];
+  const [pattern, name] = text.split('>') as [string, string?];
   const inFragment = pattern.startsWith('#');
   const [path, query] = pattern.slice(inFragment ? 1 : 0).split('?') as [string, string?];
   const reservedSegments = new Set(reserved.split(' '));
@@ -104,7 +105,7 @@ const parseLinkPattern = (text: string, { names, reserved = '' }: Site): Link =>
       parameter: { name: parameter, part: parseSegmentPattern(value!, names, NO_NAMES) },
       below,
     }),
-    name: name === '' ? placeholder! : name,
+    name: name ?? placeholder!,
   };
 };
 
@@ -157,7 +158,7 @@ export interface CompiledSite {
 export const DEFAULT_SUBDOMAINS = /^(?:www|m|mobile|web|l|app)$/;
 
 const parseProfileHost = (text: string, { names, reserved = '' }: Site): ProfileHost => {
-  const [host, template = '{host}'] = text.split(' = ') as [string, string?];
+  const [host, template = '{host}'] = text.split('>') as [string, string?];
   const reservedSegments = new Set(reserved.split(' '));
   return {
     parent: host.replace('{host}.', ''),
@@ -169,7 +170,7 @@ const parseProfileHost = (text: string, { names, reserved = '' }: Site): Profile
 };
 
 export const compileSite = (site: Site): CompiledSite => {
-  const links = site.links.map((link) => parseLinkPattern(link, site));
+  const links = site.links.split(' ').map((link) => parseLinkPattern(link, site));
   const matchFirst = (parts: LinkParts): Match | undefined => {
     for (const link of links) {
       const match = matchLink(link, parts);
@@ -180,7 +181,7 @@ export const compileSite = (site: Site): CompiledSite => {
   return {
     site,
     subdomains: site.subdomains ?? DEFAULT_SUBDOMAINS,
-    profileHosts: (site.profileHosts ?? []).map((host) => parseProfileHost(host, site)),
+    profileHosts: (site.profileHosts?.split(' ') ?? []).map((host) => parseProfileHost(host, site)),
     match: (parts) =>
       site.ignoredFirstSegment?.test(parts.segments[0] ?? '') === true
         ? matchFirst({ ...parts, segments: parts.segments.slice(1) })
