@@ -116,6 +116,11 @@ export class Guards implements GuardedHosts {
     const examples: OverruledEntries['examples'][number][] = [];
     const hashes = new SuffixHashes();
     let read = 0;
+    const add = (key: string, entry: string, guard: string): void => {
+      if (found.has(key)) return;
+      found.add(key);
+      if (examples.length < MAX_EXAMPLES) examples.push({ entry, guard });
+    };
     for (const { settings, table } of this.guards)
       for (const [texts, start, end] of table?.entries() ?? []) {
         const host = WWW + Buffer.from(texts.buffer, texts.byteOffset + start, end - start).toString('latin1');
@@ -123,10 +128,8 @@ export class Guards implements GuardedHosts {
         for (let index = 0; index < hashes.count; index += 1) {
           const at = hashes.starts[index]!;
           const flags = list.find(host, at, hashes.hashes[index]!);
-          if (flags === 0 || !blocksGuarded(host, at, flags, suffixes) || found.has(host.slice(at))) continue;
-          found.add(host.slice(at));
-          if (examples.length < MAX_EXAMPLES)
-            examples.push({ entry: list.originalSpelling(host, at, hashes.hashes[index]!), guard: settings.id });
+          if (flags !== 0 && blocksGuarded(host, at, flags, suffixes))
+            add(host.slice(at), list.originalSpelling(host, at, hashes.hashes[index]!), settings.id);
         }
         read += 1;
         if (read % ENTRIES_PER_CHECK === 0 && cooperativeYield.isDue()) await cooperativeYield.yieldNow();
@@ -140,13 +143,9 @@ export class Guards implements GuardedHosts {
       const host = isExact ? key.slice(EXACTLY.length) : key.slice(key.indexOf(':') + 1, key.indexOf('/'));
       hashes.read(host, true);
       const guard = this.find(host, hashes, isExact ? host.length : suffixes.boundaryOf(host).suffix.length + 1);
-      const hash = hashOfText(key);
-      const flags = list.find(key, 0, hash);
-      const isOverruled =
-        guard !== undefined && (isExact || (flags & ANY_QUERY) !== 0) && flagsForSubdomains(flags) === BLOCKED;
-      if (!isOverruled || found.has(key)) continue;
-      found.add(key);
-      if (examples.length < MAX_EXAMPLES) examples.push({ entry: list.originalSpelling(key, 0, hash), guard });
+      const { flags, spelling } = list.entryOf(key) ?? { flags: 0, spelling: '' };
+      const isWhole = (isExact || (flags & ANY_QUERY) !== 0) && flagsForSubdomains(flags) === BLOCKED;
+      if (guard !== undefined && isWhole) add(key, spelling, guard);
     }
     return { count: found.size, examples };
   }

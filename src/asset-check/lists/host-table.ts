@@ -199,6 +199,13 @@ export class HostTable {
     return Buffer.from(this.texts.subarray(end + 1, end + 1 + this.texts[end]!)).toString();
   }
 
+  /** Returns the flags and the source's spelling of an entry; undefined if it is not listed. */
+  entryOf(key: string): { readonly flags: number; readonly spelling: string } | undefined {
+    const hash = hashOfText(key);
+    const flags = this.find(key, 0, hash);
+    return flags === 0 ? undefined : { flags, spelling: this.originalSpelling(key, 0, hash) };
+  }
+
   /** Yields each entry in the order of the list, as a range of the text pool. A repeated entry may be yielded again. */
   *entries(): Generator<readonly [texts: Uint8Array, start: number, end: number]> {
     const { texts } = this;

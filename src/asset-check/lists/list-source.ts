@@ -178,14 +178,14 @@ export class ListSource {
       // First-seen times are saved before the copy: if the process ends between the two calls, every entry of the saved
       // copy has its first-seen time.
       await this.saveFirstSeen();
-      await this.saveCopy(true);
+      await this.save(this.copy.write(this.state, true));
     } catch (error) {
       if (stop.aborted) return;
       this.isFailing = true;
       const lastError = describe(error);
       if (lastError !== this.state.lastError) this.report(`List ${id} was not refreshed: ${lastError}`, 'warn');
       this.state = { ...this.state, lastError, lastErrorAt: Date.now() };
-      await this.saveCopy(false);
+      await this.save(this.copy.write(this.state, false));
     }
   }
 
@@ -250,11 +250,7 @@ export class ListSource {
     }
   }
 
-  /** Saves the list. A disk failure is only logged, because checks use the list in memory. */
-  private saveCopy(keepsBody: boolean): Promise<void> {
-    return this.save(this.copy.write(this.state, keepsBody));
-  }
-
+  /** A disk failure is only logged, because checks use the list in memory. */
   private async save(written: Promise<void>): Promise<void> {
     try {
       await written;

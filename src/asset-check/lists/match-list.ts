@@ -11,12 +11,11 @@ import {
   isOfTopRank,
   ofHigherRank,
   SUBDOMAINS_SHIFT,
-  hashOfText,
   statusOf,
   type SuffixHashes,
 } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
-import { matchIpfsContent, matchPage } from './match-page.js';
+import { type ListLookup, matchIpfsContent, matchPage } from './match-page.js';
 import { type Format, kindsOf, type ListContent } from './parse-list.js';
 
 /** Returns the text whose hashes `matchList` needs: the account or the host. */
@@ -40,48 +39,31 @@ export const matchList = (
   const { account, host } = parsed;
   if (account !== undefined) {
     if (!kindsOf(format).accounts) return UNSUPPORTED;
-    return content === undefined ? FAILED : matchAccountWithTag(parsed, content, hashes);
+    return content === undefined ? FAILED : matchAccountWithTag(parsed, content);
   }
-  const hasPages = content !== undefined && content.pages > 0;
-  const guardOfPage = (): string | undefined =>
-    host === undefined ? undefined : guards.find(host, hashes, suffixes.boundaryOf(host).suffix.length + 1);
-  const served = hasPages ? matchIpfsContent(parsed, content, guardOfPage) : undefined;
+  if (content === undefined) return host !== undefined || kindsOf(format).pages ? FAILED : UNSUPPORTED;
+  const lookup = { parsed, host: host ?? '', content, format, hashes, suffixes, guards };
+  const hasPages = content.pages > 0;
+  const served = hasPages ? matchIpfsContent(lookup) : undefined;
   if (served !== undefined && served.guardedBy === undefined) return served;
-  const page = hasPages
-    ? (matchPage(parsed, content, format, hashes, suffixes, guards, guardOfPage) ?? served)
-    : undefined;
+  const page = hasPages ? (matchPage(lookup) ?? served) : undefined;
   // An overruled entry does not decide, so that another entry of the list can.
   const decides = page?.guardedBy === undefined;
   if (page !== undefined && decides && (format !== 'metamask' || parsed.isSharedHost)) return page;
-  if (content === undefined && (host !== undefined || kindsOf(format).pages)) return FAILED;
-  if (host === undefined || content === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
-  if (lookUpSuffixes(host, content, hashes) === 0)
-    return (
-      matchRange(parsed, content, hashes, guards) ??
-      page ??
-      resultOfUnlistedHost(host, content, format, parsed, hashes, guards)
-    );
-  if (parsed.isSharedHost) return resultOfSharedHost(host, content, hashes);
+  if (host === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
+  if (lookUpSuffixes(host, content, hashes) === 0) return matchRange(lookup) ?? page ?? resultOfUnlistedHost(lookup);
+  if (parsed.isSharedHost) return resultOfSharedHost(lookup);
   const result =
     format === 'metamask'
-      ? matchAsMetamask(parsed, decides ? page : undefined, content, hashes, suffixes, guards)
-      : (matchNearest(ALLOWED | BLOCKED, host, content, hashes, suffixes, guards) ?? page ?? NOT_FOUND);
+      ? matchAsMetamask(lookup, decides ? page : undefined)
+      : (matchNearest(ALLOWED | BLOCKED, lookup) ?? page ?? NOT_FOUND);
   return parsed.isOnHost ? inherited(result, host, suffixes) : result;
 };
 
-const matchAccount = (account: string, { table }: ListContent, hash: number): SourceResult => {
-  const flags = table.find(account, 0, hash);
-  return flags === 0 ? NOT_FOUND : { status: statusOf(flags), match: table.originalSpelling(account, 0, hash) };
-};
-
 /** Looks up an account: an entry for the account with its tag comes before an entry for the whole account. */
-const matchAccountWithTag = (
-  { account, name }: ParsedContent,
-  content: ListContent,
-  hashes: SuffixHashes,
-): SourceResult => {
-  const tag = name === account ? NOT_FOUND : matchAccount(name, content, hashOfText(name));
-  return tag === NOT_FOUND ? matchAccount(account!, content, hashes.hashes[0]!) : tag;
+const matchAccountWithTag = ({ account, name }: ParsedContent, { table }: ListContent): SourceResult => {
+  const entry = table.entryOf(name) ?? (name === account ? undefined : table.entryOf(account!));
+  return entry === undefined ? NOT_FOUND : { status: statusOf(entry.flags), match: entry.spelling };
 };
 
 /** Converts the result of a host to the result that pages and mailboxes on the host inherit. */
@@ -126,65 +108,49 @@ const withRules = (
     if (others !== 0 && (flags & others) === others && statusOf(flags) === statusOf(others)) hashes.rule = rule;
   };
   if (exact > 0) {
-    const key = EXACTLY + host;
-    const hash = hashOfText(key);
-    const others = table.find(key, 0, hash);
-    if (others !== 0) add(others, table.originalSpelling(key, 0, hash));
+    const entry = table.entryOf(EXACTLY + host);
+    if (entry !== undefined) add(entry.flags, entry.spelling);
   }
   for (const { pattern, end, form, flags: others } of exemptions)
     if (host.endsWith(end) && form.test(host)) add(others, pattern);
   return flags;
 };
 
-const resultOfUnlistedHost = (
-  host: string,
-  { fuzzy, pages }: ListContent,
-  format: Format,
-  parsed: ParsedContent,
-  hashes: SuffixHashes,
-  guards: Guards,
-): SourceResult => {
-  if (parsed.isSharedHost) return pages > 0 ? NOT_FOUND : UNSUPPORTED;
+const resultOfUnlistedHost = ({ parsed, host, content, format, hashes, guards }: ListLookup): SourceResult => {
+  if (parsed.isSharedHost) return content.pages > 0 ? NOT_FOUND : UNSUPPORTED;
   // Only a host can be an imitation, not a page or mailbox on the host.
-  const imitated = format === 'metamask' && !parsed.isOnHost ? fuzzy?.find(host) : undefined;
+  const imitated = format === 'metamask' && !parsed.isOnHost ? content.fuzzy?.find(host) : undefined;
   if (imitated === undefined) return NOT_FOUND;
   return guards.overrule({ status: 'BLOCKED', match: imitated, isImitation: true }, host, hashes, host.length);
 };
 
 /** Looks up the ranges around an address, narrowest first: one look-up for each length of a prefix in the list. */
-const matchRange = (
-  { host = '', isDnsName }: ParsedContent,
-  { table, prefixes }: ListContent,
-  hashes: SuffixHashes,
-  guards: Guards,
-): SourceResult | undefined => {
-  if (isDnsName || prefixes.length === 0) return undefined;
-  for (const prefix of prefixes) {
-    const key = rangeOf(host, prefix)?.key;
-    const hash = key === undefined ? 0 : hashOfText(key);
-    const flags = key === undefined ? 0 : table.find(key, 0, hash);
-    if (flags === 0) continue;
-    const match = table.originalSpelling(key!, 0, hash);
-    const found = { status: statusOf(flags), reason: 'parent-domain', match, matchedLength: 0 } as const;
+const matchRange = ({ parsed, host, content, hashes, guards }: ListLookup): SourceResult | undefined => {
+  if (parsed.isDnsName) return undefined;
+  for (const prefix of content.prefixes) {
+    const range = rangeOf(host, prefix);
+    const entry = range && content.table.entryOf(range.key);
+    if (entry === undefined) continue;
+    const status = statusOf(entry.flags);
+    const found = { status, reason: 'parent-domain', match: entry.spelling, matchedLength: 0 } as const;
     return guards.overrule(found, host, hashes, host.length);
   }
   return undefined;
 };
 
-const spellingOf = (host: string, index: number, { table }: ListContent, suffixes: SuffixHashes): string => {
-  const { count, starts, hashes, rule } = suffixes;
-  if (index === count - 1 && rule !== undefined) return rule;
-  return table.originalSpelling(host, starts[index]!, hashes[index]!);
-};
+const spellingOf = (index: number, { host, content, hashes: { count, starts, hashes, rule } }: ListLookup): string =>
+  index === count - 1 && rule !== undefined
+    ? rule
+    : content.table.originalSpelling(host, starts[index]!, hashes[index]!);
 
 /**
  * Returns the result of a page or profile on a listed shared host. An entry for a shared host does not apply to the
  * pages on the host.
  */
-const resultOfSharedHost = (host: string, content: ListContent, hashes: SuffixHashes): SourceResult => {
-  let nearest = hashes.count - 1;
-  while (hashes.flags[nearest] === 0) nearest -= 1;
-  return hostingResult(spellingOf(host, nearest, content, hashes));
+const resultOfSharedHost = (lookup: ListLookup): SourceResult => {
+  let nearest = lookup.hashes.count - 1;
+  while (lookup.hashes.flags[nearest] === 0) nearest -= 1;
+  return hostingResult(spellingOf(nearest, lookup));
 };
 
 /**
@@ -193,24 +159,18 @@ const resultOfSharedHost = (host: string, content: ListContent, hashes: SuffixHa
  * @param wanted the flags to consider
  * @returns undefined if no entry with a wanted flag matches
  */
-const matchNearest = (
-  wanted: number,
-  host: string,
-  content: ListContent,
-  hashes: SuffixHashes,
-  suffixes: HostingSuffixes,
-  guards: Guards,
-): SourceResult | undefined => {
+const matchNearest = (wanted: number, lookup: ListLookup): SourceResult | undefined => {
+  const { host, content, hashes, suffixes, guards } = lookup;
   const { count, starts, flags: found } = hashes;
   const exact = found[count - 1]! & wanted;
   if (exact !== 0) {
-    const result = { status: statusOf(exact), match: spellingOf(host, count - 1, content, hashes) };
+    const result = { status: statusOf(exact), match: spellingOf(count - 1, lookup) };
     return guards.overrule(result, host, hashes, host.length);
   }
   for (let index = count - 2; index >= 0; index -= 1) {
     const flags = found[index]! & wanted;
     if (flags === 0) continue;
-    const match = spellingOf(host, index, content, hashes);
+    const match = spellingOf(index, lookup);
     const matchedLength = host.length - starts[index]!;
     // An entry for a hosting suffix or a public suffix does not apply to the names under it.
     if (matchedLength <= suffixes.boundaryOf(host).suffix.length) return hostingResult(match);
@@ -227,20 +187,12 @@ const matchNearest = (
  * Matches in the order of MetaMask's detector: allowed hosts, blocked pages, blocked hosts, then imitations. Entries
  * for hosts include their subdomains.
  */
-const matchAsMetamask = (
-  parsed: ParsedContent,
-  page: SourceResult | undefined,
-  content: ListContent,
-  hashes: SuffixHashes,
-  suffixes: HostingSuffixes,
-  guards: Guards,
-): SourceResult => {
-  const host = parsed.host!;
-  const allowed = matchNearest(ALLOWED, host, content, hashes, suffixes, guards);
+const matchAsMetamask = (lookup: ListLookup, page: SourceResult | undefined): SourceResult => {
+  const allowed = matchNearest(ALLOWED, lookup);
   if (allowed?.status === 'ALLOWED') return allowed;
   if (page !== undefined) return page;
-  const blocked = matchNearest(BLOCKED, host, content, hashes, suffixes, guards);
+  const blocked = matchNearest(BLOCKED, lookup);
   if (blocked?.status === 'BLOCKED') return blocked;
-  const imitation = resultOfUnlistedHost(host, content, 'metamask', parsed, hashes, guards);
+  const imitation = resultOfUnlistedHost(lookup);
   return imitation.status === 'BLOCKED' ? imitation : (blocked ?? allowed ?? imitation);
 };
