@@ -215,9 +215,16 @@ create table read.entries (
   event_id uuid not null,
   -- All organizations that have or had a verdict from this entry.
   organizations text[] collate "C" not null,
-  -- What the verdicts of the entry are computed from (`EntryHistory` in `verdicts.ts`).
-  history jsonb not null,
-  PRIMARY KEY (change_id)
+  -- The place of the entry's only state, as in `register`, which has the contents of the state. Null: the entry has a
+  -- history.
+  position bigint,
+  -- ms
+  stored_at bigint,
+  added_at bigint,
+  -- What the verdicts of the entry are computed from (`EntryHistory` in `entry-history.ts`). Null: its only state.
+  history jsonb,
+  PRIMARY KEY (change_id),
+  CHECK ((num_nulls("position", history) = 1))
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 
 -- One row per counted fact. `brand` is '' for the organization as a whole.

@@ -163,18 +163,46 @@ export const REDACT_BRANDS = statement(
 export const READ_ENTRIES = statement(
   'register-read-entries',
   { changeIds: 'text[]' },
-  { changeId: 'text', history: 'jsonb' },
-  'select change_id as "changeId", history from entries where change_id = any(:changeIds)',
+  {
+    changeId: 'text',
+    version: 'bigint',
+    eventId: 'uuid',
+    organizations: 'text[]',
+    position: nullable('bigint'),
+    recordedAt: nullable('bigint'),
+    addedAt: nullable('bigint'),
+    history: nullable('jsonb'),
+  },
+  `
+    select change_id as "changeId", version, event_id as "eventId", organizations, position, stored_at as "recordedAt",
+      added_at as "addedAt", history
+    from entries where change_id = any(:changeIds)`,
 );
 
 export const STORE_ENTRIES = storeNewest(
   'register-store-entries',
   'entries',
-  { changeId: 'text', version: 'bigint', eventId: 'uuid', organizations: 'text[]', history: 'jsonb' },
+  {
+    changeId: 'text',
+    version: 'bigint',
+    eventId: 'uuid',
+    organizations: 'text[]',
+    position: 'bigint',
+    recordedAt: 'bigint',
+    addedAt: 'bigint',
+    history: 'jsonb',
+  },
   {
     key: ['changeId'],
+    names: { recordedAt: 'stored_at' },
     // An older state does not change the version, but it may change the history.
-    merged: { organizations: 'excluded.organizations', history: 'excluded.history' },
+    merged: {
+      organizations: 'excluded.organizations',
+      position: 'excluded.position',
+      recordedAt: 'excluded.stored_at',
+      addedAt: 'excluded.added_at',
+      history: 'excluded.history',
+    },
   },
 );
 

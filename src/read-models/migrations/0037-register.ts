@@ -52,7 +52,11 @@ const STATEMENTS = [
     version bigint not null,
     event_id uuid not null,
     organizations text[] collate "C" not null,
-    history jsonb not null
+    position bigint,
+    stored_at bigint,
+    added_at bigint,
+    history jsonb,
+    check (num_nulls(position, history) = 1)
   ) with (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.02)`,
   `create table read.register_clock (
     singleton boolean primary key check (singleton),

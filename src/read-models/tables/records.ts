@@ -83,16 +83,29 @@ export interface RegisterTables {
     event_id: string;
     /** All organizations that have or had a verdict from this entry. */
     organizations: string[];
-    /** What the verdicts of the entry are computed from (`EntryHistory` in `verdicts.ts`). */
+    /**
+     * The place of the entry's only state, as in `register`, which has the contents of the state. Null: the entry has a
+     * history.
+     */
+    position: number | null;
+    /** ms */
+    stored_at: number | null;
+    added_at: number | null;
+    /** What the verdicts of the entry are computed from (`EntryHistory` in `entry-history.ts`). Null: its only state. */
     history: unknown;
   };
 }
 
-/** The history of an entry without an organization, in SQL; null if there is no history. */
+/**
+ * The history of an entry without an organization, in SQL; null if there is no history. A state that named no other
+ * organization says nothing of its asset.
+ */
 const withoutRowsOf = (history: string, organization: string): string =>
   `jsonb_set(${history} #- array['before', 'rows', ${organization}], '{changes}', (
-    select coalesce(jsonb_agg(change #- array['views', ${organization}] order by n), '[]')
-    from jsonb_array_elements(${history} -> 'changes') with ordinality c (change, n)
+    select coalesce(jsonb_agg(
+      case when rest -> 'views' = '{}' then rest - array['assetHash', 'content'] else rest end order by n), '[]')
+    from jsonb_array_elements(${history} -> 'changes') with ordinality c (change, n),
+      lateral (select change #- array['views', ${organization}] as rest) r
   ))`;
 
 export const ROWS_OF_REGISTER: RowsByTable<RegisterTables> = {

@@ -43,7 +43,7 @@ export const tables = (n: number): string => {
     insert into read.register_brands
       select md5('r' || i)::uuid, 'acme', 2, 'r' || i, brand, i, 'BLOCKED', 'URL', ${uuid}
       from generate_series(1, ${n}) i, unnest(array['shoes', 'b' || lpad(i::text, 6, '0')]) brand;
-    insert into read.entries select 'c' || i, 2, ${uuid}, array['acme'], '{"before":null,"changes":[]}' ${rows};
+    insert into read.entries select 'c' || i, 2, ${uuid}, array['acme'], null, null, null, '{"before":null,"changes":[]}' ${rows};
     insert into read.parked_events (projection, event_id, position, stream, revision, type, data, metadata, reason, parked_at)
       select 'p' || (i % 10), ${uuid}, i, 's', i, 'T', '{}', '{}', '', 0 ${rows};
     insert into read.records select 'acme', 'threat', 'r' || i, 2, ${uuid}, '[]', i ${rows};
@@ -333,7 +333,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'register-redact': (b) => columns(b, recordUuid('r'), number, id, 1, number, '[redacted]', null),
   'register-redact-brands': (b) => [b(recordUuid('r'))],
   'register-read-entries': (b) => [b(key('c'))],
-  'register-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}', '{"before":null,"changes":[]}'),
+  'register-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}', null, null, null, '{"before":null,"changes":[]}'),
   'register-read-clock': () => [],
   'register-set-clock': () => [1, AT, AT],
   'register-read-disputes': (b) => columns(b, 'acme', key('d')),
