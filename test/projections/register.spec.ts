@@ -92,6 +92,10 @@ describe('The projection of records', () => {
       expect(expected.filter(({ kind, item }) => kind === 'verdict' && item === undefined).length).toBeGreaterThan(5);
       expect(await seenInTables()).toEqual(expected);
       expect(await ofBrandsInTables()).toEqual(brandRowsOf(expected));
+      const { rows } = await database.pool.query(
+        'select count(*) filter (where history is null) as one, count(history) as several from read.entries',
+      );
+      expect(Math.min(rows[0].one, rows[0].several)).toBeGreaterThan(5);
       expect(await verify({ pool: database.pool, log }, [register])).toEqual([]);
     },
   );
