@@ -50,6 +50,7 @@ const FULL_SIZE = [
   'asset-check/generated-texts',
   'asset-check/lists/guards',
   'asset-check/links-in-links',
+  'asset-check/own/own-statuses',
   'assets/parse-content',
   'assets/web-address-spellings',
   'features/dry-run',

@@ -7,6 +7,8 @@ import type { EventOf } from '../src/events/event.js';
 import { ENTRY_TYPES, recordOf } from '../src/events/record.js';
 import { keyOf } from '../src/events/stored-key.js';
 import { forEachYielding } from '../src/flow/time.js';
+import { LATEST } from '../src/events/instant.js';
+import { limit } from '../src/limits.js';
 import { lastWriterWins, type ProjectedEvent, type Projection } from './engine/projection.js';
 
 export const READ_ENTRIES = statement(
@@ -22,10 +24,11 @@ export const READ_ENTRIES = statement(
     version: 'bigint',
     eventId: 'uuid',
     reviews: nullable('text[]'),
+    expiresAt: nullable('bigint'),
   },
   `
     select change_id as "changeId", asset_hash as "assetHash", asset, content, status, version, event_id as "eventId",
-      reviews
+      reviews, expires_at as "expiresAt"
     from asset_status_entries where change_id = any(:changeIds)`,
 );
 
@@ -41,6 +44,7 @@ export const STORE_ENTRIES = storeNewest(
     version: 'bigint',
     eventId: 'uuid',
     reviews: 'text[]',
+    expiresAt: 'bigint',
   },
   { key: ['changeId'] },
 );
@@ -54,6 +58,46 @@ export const REDACT_ENTRIES = statement(
     where change_id = any(:changeIds)`,
 );
 
+/** How many of the newest entries of an asset are searched for those that follow an entry with `expiresAt`. */
+const SEARCHED_ENTRIES = limit(
+  'newest entries of an asset, one of which follows an expired one',
+  1_000,
+  'entries',
+  'asset',
+  'do not follow',
+);
+/** The maximum number of followers that a row has. The one that lasts longest is always among them. */
+const MAX_FOLLOWERS = limit(
+  'statuses of an asset that follow each other without an event',
+  16,
+  'entries',
+  'asset',
+  'the one that lasts longest follows at once',
+);
+
+/**
+ * SQL for the entries that determine the status of an asset after `newest` has expired, as `Follower`s. An entry follows
+ * if it lasts longer than every newer entry. Which entries follow does not depend on the clock, so that rows do not
+ * depend on when they were computed. Followers have no content, so that a redaction finds none, also one by version 2.2
+ * after a rollback.
+ */
+const FOLLOWERS = `
+  select jsonb_agg(jsonb_build_object('status', status, 'since', version / 2, 'expiresAt', expires_at) order by number)
+  from (
+    select *, row_number() over (order by version desc, event_id desc) as number, count(*) over () as total
+    from (
+      select *, max(coalesce(expires_at, ${LATEST + 1})) over (
+        order by version desc, event_id desc rows between unbounded preceding and 1 preceding
+      ) as outlasted
+      from (
+        select * from asset_status_entries e where e.asset_hash = t.asset_hash and e.status is not null
+        order by e.version desc, e.event_id desc limit ${SEARCHED_ENTRIES}
+      ) searched
+    ) compared
+    where coalesce(expires_at, ${LATEST + 1}) > outlasted
+  ) following
+  where number < ${MAX_FOLLOWERS} or number = total`;
+
 /**
  * Computes the statuses of assets. The key of an asset is '' if the last event about the asset redacted its content and
  * no entry has the content; such a row tells processes that a key which they cannot know any more has no status.
@@ -62,17 +106,18 @@ export const STORE_STATUSES = statement(
   'store-asset-statuses',
   { assetHash: 'text[]', asset: 'text[]', position: 'bigint[]' },
   `
-    insert into asset_statuses as s (asset_hash, asset, content, status, created_at, position)
-    select t.asset_hash, coalesce(newest.asset, t.asset), newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position
+    insert into asset_statuses as s (asset_hash, asset, content, status, created_at, position, expires_at, followers)
+    select t.asset_hash, coalesce(newest.asset, t.asset), newest.content, coalesce(newest.status, 'UNKNOWN'), newest.version / 2, t.position,
+      newest.expires_at, case when newest.expires_at is not null then (${FOLLOWERS}) end
     from unnest(:assetHash, :asset, :position) t (asset_hash, asset, position)
     left join lateral (
-      select e.asset, e.content, e.status, e.version from asset_status_entries e
+      select e.asset, e.content, e.status, e.version, e.expires_at from asset_status_entries e
       where e.asset_hash = t.asset_hash and e.status is not null
       order by e.version desc, e.event_id desc limit 1
     ) newest on true
     on conflict (asset_hash) do update
       set asset = excluded.asset, content = excluded.content, status = excluded.status, created_at = excluded.created_at,
-          position = greatest(s.position, excluded.position)`,
+          position = greatest(s.position, excluded.position), expires_at = excluded.expires_at, followers = excluded.followers`,
 );
 
 type EntryEvent = EventOf<(typeof ENTRY_TYPES)[number]>;
@@ -119,12 +164,13 @@ const entryOf = ({ id, event }: ProjectedEvent<EntryEvent>, asset: string): Entr
     event.type === 'AssetStatusChanged'
       ? event.data.brandReviews.map(({ organization, brand }) => `${organization}:${brand}`)
       : null,
+  expiresAt: event.type === 'AssetStatusChanged' ? (event.data.expiresAt ?? null) : null,
 });
 
 /**
- * For each asset: the status of its newest entry that is not deleted, and the position of the last event about the
- * asset. Processes that keep statuses in memory read only assets whose position is later than the last position that
- * they have read.
+ * For each asset: the status of its newest entry that is not deleted, from when on it has expired, what follows it, and
+ * the position of the last event about the asset. Processes that keep statuses in memory read only assets whose position
+ * is later than the last position that they have read.
  */
 export const assetStatuses: Projection<StatusEvent> = {
   name: 'asset-statuses',

@@ -83,11 +83,14 @@ create table read.asset_status_entries (
   -- The content of the asset as reported. Null: the row was written before this column existed; a rebuild fills the
   -- column.
   content text collate "C",
+  -- From when on the entry does not determine the status any more (ms). Null: never.
+  expires_at bigint,
   PRIMARY KEY (change_id)
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX asset_status_entries_newest ON read.asset_status_entries USING btree (asset_hash, version DESC, event_id DESC);
 
--- The current status of each asset. Rows are never deleted, so that processes that poll by position see every change.
+-- The newest status of each asset, even if it has expired. Rows are never deleted, so that processes that poll by
+-- position see every change.
 create table read.asset_statuses (
   asset_hash text collate "C" not null,
   -- The normalised key.
@@ -100,6 +103,11 @@ create table read.asset_statuses (
   -- The content of the asset as reported by the entry that determines the status. Null: there is no such entry, or the
   -- row was written before this column existed.
   content text collate "C",
+  -- From when on the entry does not determine the status any more (ms). Null: never.
+  expires_at bigint,
+  -- The entries that determine the status after each other from `expires_at` on, as `Follower` in `status-table.ts`.
+  -- Null: none.
+  followers jsonb,
   PRIMARY KEY (asset_hash)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX asset_statuses_changes ON read.asset_statuses USING btree ("position", asset_hash);
@@ -409,6 +417,8 @@ create table read.register (
   brands text[] collate "C",
   -- The item of a dispute as JSON. The items of other records are computed from the columns (`item.ts`).
   item text collate "C",
+  -- From when on the entry of a verdict does not determine the status of its asset any more (ms). Null: never.
+  expires_at bigint,
   PRIMARY KEY (record)
 ) with (fillfactor=90, autovacuum_vacuum_scale_factor=0.02);
 CREATE INDEX register_by_asset ON read.register USING btree (organization, kind, asset, ((- created_at)), id) WHERE (asset IS NOT NULL);

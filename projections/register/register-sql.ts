@@ -22,13 +22,14 @@ const ROW = {
   /** For each row, a PostgreSQL array literal in a text, or null. */
   brands: 'text[]',
   item: 'text[]',
+  expiresAt: 'bigint[]',
 } as const;
 const VALUES = `unnest(${Object.keys(ROW)
   .map((name) => `:${name}`)
   .join(', ')})`;
 const COLUMNS =
   `record organization kind id version event_id position moved_by stored_at added_at first_added_at has_counted
-  created_at status type asset content brands item`.split(/\s+/);
+  created_at status type asset content brands item expires_at`.split(/\s+/);
 const valueOf = (column: string): string => (column === 'brands' ? 'i.brands::text[]' : `i.${column}`);
 const KEY: readonly string[] = ['record', 'organization', 'kind', 'id'];
 
@@ -126,9 +127,11 @@ export const READ_RECORDS = statement(
     assetHash: nullable('uuid'),
     content: nullable('text'),
     brands: nullable('text[]'),
+    expiresAt: nullable('bigint'),
   },
   `
-    select record, position, created_at as "createdAt", status, type, asset as "assetHash", content, brands
+    select record, position, created_at as "createdAt", status, type, asset as "assetHash", content, brands,
+      expires_at as "expiresAt"
     from register where record = any(:record)`,
 );
 

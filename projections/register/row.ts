@@ -19,6 +19,8 @@ export interface RecordView {
   readonly brands: readonly string[];
   /** The instant at which the metrics of brands count the record, in ms. */
   readonly countedAt: number;
+  /** From when on the entry of a verdict does not determine the status of its asset any more, in ms. Undefined: never. */
+  readonly expiresAt?: number | undefined;
   /** The item of a dispute as JSON. The items of other records are computed from their columns. */
   readonly item?: string;
 }

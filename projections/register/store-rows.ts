@@ -32,6 +32,7 @@ const placedOf = (row: Row, dateOf: DateAdded) => {
     content: view?.asset?.content,
     brands: view && isFilteredBy(kindOf(kind), 'brand') ? nameArray(view.brands) : undefined,
     item: view?.item,
+    expiresAt: view?.expiresAt,
   };
 };
 

@@ -42,17 +42,36 @@ export interface EntryState {
 }
 
 /** The view of a stored verdict. Undefined: the verdict is not listed. */
-const viewOf = ({ createdAt, status, type, content, brands }: RowOf<typeof READ_RECORDS>): RecordView | undefined =>
+const viewOf = ({
+  createdAt,
+  status,
+  type,
+  content,
+  brands,
+  expiresAt,
+}: RowOf<typeof READ_RECORDS>): RecordView | undefined =>
   createdAt === null
     ? undefined
-    : { createdAt, status: status!, asset: { type: type!, content: content! }, brands: brands!, countedAt: createdAt };
+    : {
+        createdAt,
+        status: status!,
+        asset: { type: type!, content: content! },
+        brands: brands!,
+        countedAt: createdAt,
+        expiresAt: expiresAt ?? undefined,
+      };
 
 const contentOf = (asset: Asset): { readonly content?: string } =>
   isRedacted(asset) ? {} : { content: hash('sha1', asset.content, 'base64url') };
 
 /** A redaction does not change the digest of a view. */
-const digestOf = ({ asset, status, brands, createdAt }: RecordView, assetHash: string | undefined): string =>
-  hash('sha1', JSON.stringify([asset!.type, assetHash, status, brands, createdAt]), 'base64url');
+const digestOf = (
+  { asset, status, brands, createdAt, expiresAt }: RecordView,
+  assetHash: string | undefined,
+): string => {
+  const view = [asset!.type, assetHash, status, brands, createdAt];
+  return hash('sha1', JSON.stringify(expiresAt === undefined ? view : [...view, expiresAt]), 'base64url');
+};
 
 const viewsOf = (views: Iterable<readonly [string, RecordView]>, assetHash: string | undefined): StateChange['views'] =>
   Object.fromEntries(
@@ -67,10 +86,10 @@ export const entryStateOf = (projected: ProjectedEvent<EntryEvent>): EntryState 
   const { id: changeId, version } = recordOf(event);
   const views = new Map<string, RecordView>();
   if (event.type === 'AssetStatusChanged') {
-    const { asset, status, createdAt, brandReviews } = event.data;
+    const { asset, status, createdAt, brandReviews, expiresAt } = event.data;
     for (const { organization, brand } of brandReviews) {
       const brands = [...(views.get(organization)?.brands ?? []), brand].sort();
-      views.set(organization, { createdAt, status, asset, brands, countedAt: createdAt });
+      views.set(organization, { createdAt, status, asset, brands, countedAt: createdAt, expiresAt });
     }
   }
   const assetHash = hashOf({ event, metadata: projected.metadata });

@@ -118,6 +118,14 @@ export class AssetCheckResponse {
    */
   @ApiProperty({ enum: NO_VERDICT_CODES, required: false })
   code?: NoVerdictCode;
+  /**
+   * How long a client may keep this result, in seconds. The result is not kept beyond the instant at which a status of
+   * this service that the check has read expires, and only for 10 seconds if a source that gave no answer could change the
+   * result.
+   * @example 300
+   */
+  @ApiProperty({ type: 'integer', minimum: 0, maximum: 300 })
+  cacheSeconds!: number;
 }
 
 export class BulkSummary {
@@ -152,11 +160,15 @@ export class PastStatus {
   @ApiProperty({ enum: ASSET_STATUSES, example: 'BLOCKED' })
   status!: AssetStatus;
   /**
-   * When the status began (ISO 8601, UTC). The status ended when the status of the preceding item began.
+   * When the status began (ISO 8601, UTC). The status ended when the status of the preceding item began, and applies again
+   * once that status has expired.
    * @example "2026-03-01T12:00:00.000Z"
    */
   @ApiProperty({ type: String, format: 'date-time' })
   from!: string;
+  /** From when on the item does not determine the status any more (ISO 8601, UTC). Absent: never. */
+  @ApiProperty({ type: String, format: 'date-time', required: false })
+  expiresAt?: string;
   /** The organization's own brands that reviewed the asset. Brands of other organizations are not shown. */
   @ApiProperty({ type: [String], example: ['acme-wallet'] })
   brands!: readonly string[];

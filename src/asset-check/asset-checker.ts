@@ -35,6 +35,21 @@ export interface CheckOptions {
   onVerdict(asset: Asset | undefined, isSettled: boolean): void;
 }
 
+const MAX_CACHE_SECONDS = 300;
+/** How long a client may keep a result that a source without an answer could change. */
+const UNSETTLED_CACHE_SECONDS = 10;
+
+/** Returns for how many seconds a client may keep a result, without going beyond `validUntil` of any source. */
+const cacheSecondsOf = (resultsByAsset: readonly (readonly AttributedResult[])[]): number => {
+  let validUntil = Number.POSITIVE_INFINITY;
+  for (const results of resultsByAsset)
+    for (const { result } of results)
+      if (result.validUntil !== undefined) validUntil = Math.min(validUntil, result.validUntil);
+  const most = resultsByAsset.every(isFinal) ? MAX_CACHE_SECONDS : UNSETTLED_CACHE_SECONDS;
+  if (validUntil === Number.POSITIVE_INFINITY) return most;
+  return Math.max(0, Math.min(most, Math.floor((validUntil - Date.now()) / 1_000)));
+};
+
 const NO_ASSETS: readonly ParsedContent[] = [];
 
 /** Returns the asset, its alternatives, and its carriers. */
@@ -146,6 +161,7 @@ export class AssetChecker {
       message: describeCode(code, content),
       asset,
       code,
+      cacheSeconds: code === 'internal-error' ? 0 : MAX_CACHE_SECONDS,
     };
   }
 
@@ -203,6 +219,7 @@ export class AssetChecker {
       })),
       message: describeVerdict(content.trim(), decider, verdict, results, this.sources),
       asset: { type: parsed.type, content: parsed.name },
+      cacheSeconds: cacheSecondsOf(resultsByAsset),
     };
   }
 

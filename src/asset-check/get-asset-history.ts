@@ -53,7 +53,11 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
     );
     const result = {
       asset: understood,
-      statuses: entries.slice(0, MAX_ENTRIES).map((entry) => ({ ...entry, from: formatInstant(entry.from) })),
+      statuses: entries.slice(0, MAX_ENTRIES).map((entry) => ({
+        ...entry,
+        from: formatInstant(entry.from),
+        expiresAt: entry.expiresAt === undefined ? undefined : formatInstant(entry.expiresAt),
+      })),
       hasMore: entries.length > MAX_ENTRIES,
       lists: await this.checkLists(parsed),
     };

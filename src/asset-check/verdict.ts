@@ -38,6 +38,8 @@ export interface SourceResult {
   readonly matchedLength?: number;
   /** Since when the source has the status, in ms; absent if unknown. */
   readonly since?: number;
+  /** Until when this source has the same result unless it learns something new, in ms; absent if there is no end. */
+  readonly validUntil?: number;
 }
 
 export const NOT_FOUND: SourceResult = Object.freeze({ status: 'UNKNOWN', reason: 'not-found' });

@@ -124,7 +124,7 @@ export const EXAMPLES: readonly JsonCloudEvent[] = UPSTREAM.map(
     id: `${type}-1`,
     source: 'https://upstream.example',
     type,
-    time: String(example[instants.at(-1)!]),
+    time: String(example[instants.findLast((name) => name in example)!]),
     data: example,
   }),
 );

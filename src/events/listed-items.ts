@@ -144,7 +144,16 @@ const ITEMS = {
       status: { ...status, enum: ['UNKNOWN', 'ALLOWED', 'BLOCKED'] },
       brands: brands("The organization's own brands that the entry concerns, sorted."),
       createdAt,
+      // Without an example, because the usual record has no such field.
+      expiresAt: {
+        type: 'string',
+        format: 'date-time',
+        description:
+          'From when on the entry does not determine the status of the asset any more. The record itself does not expire. ' +
+          'Absent: never.',
+      },
     },
+    optional: ['expiresAt'],
   },
   dispute: {
     description: 'A dispute: the organization says that the verdict about an asset is wrong.',
@@ -203,8 +212,14 @@ export const itemSchema = (kind: ListedKind, shared: Readonly<Record<string, Jso
 };
 
 const exampleOf = ({ examples, properties }: JsonSchema): unknown =>
-  (examples as readonly unknown[] | undefined)?.[0] ?? examplesOf(properties as ReturnType<typeof fieldsOf>);
+  (examples as readonly unknown[] | undefined)?.[0] ??
+  (properties === undefined ? undefined : examplesOf(properties as ReturnType<typeof fieldsOf>));
 const examplesOf = (fields: ReturnType<typeof fieldsOf>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).map(([name, schema]) => [name, exampleOf(schema)]));
+  Object.fromEntries(
+    Object.entries(fields)
+      .map(([name, schema]) => [name, exampleOf(schema)] as const)
+      .filter(([, example]) => example !== undefined),
+  );
 
+/** A field that the usual item does not have has no example. */
 export const exampleItem = (kind: ListedKind): Record<string, unknown> => examplesOf(fieldsOf(kind));

@@ -179,6 +179,7 @@ describe('AssetChecker', () => {
       message: 'The check of "evil.example" itself failed, so there is no verdict.',
       asset: { type: 'URL', content: 'evil.example' },
       code: 'internal-error',
+      cacheSeconds: 0,
     });
   });
 });

@@ -78,6 +78,7 @@ describe('POST /v2/asset/check', () => {
       ],
       message: '"https://Listed.example/claim?x=1" is blocked: the source house has "listed.example" on its blocklist.',
       asset: { type: 'URL', content: 'listed.example' },
+      cacheSeconds: 10,
     });
   });
 
@@ -100,6 +101,7 @@ describe('POST /v2/asset/check', () => {
         sources: silent,
         message: expect.any(String),
         code: 'parse-error',
+        cacheSeconds: 300,
       });
     for (const content of ['chrome://settings', 'localhost:3000', 'http://192.168.0.1/'])
       expect(await check(content)).toMatchObject({
@@ -205,6 +207,45 @@ describe('POST /v2/asset/check', () => {
         body: { message: 'Contents must be an array of 1 to 1000 strings' },
       });
     }
+  });
+
+  it('stops using a status when it expires, without any event', async () => {
+    const expiring = (
+      changeId: string,
+      content: string,
+      status: string,
+      createdAt: string,
+      expiresAt: number,
+    ): Sent => {
+      const one = entry(changeId, 'URL', content, status, createdAt);
+      return { ...one, data: { ...one.data, expiresAt: new Date(expiresAt).toISOString() } };
+    };
+    const soon = Date.now() + 3_000;
+    const hour = soon + 3_600_000;
+    const after = await report(
+      expiring('x1', 'short.example', 'BLOCKED', '2026-03-01T10:00:00Z', soon),
+      // The newest entry decides until it expires, then the older one, which arrives later.
+      expiring('x3', 'returns.example', 'ALLOWED', '2026-03-02T10:00:00Z', soon),
+      entry('x2', 'URL', 'returns.example', 'BLOCKED', '2026-03-01T10:00:00Z'),
+      expiring('x4', 'over.example', 'BLOCKED', '2026-03-01T10:00:00Z', Date.parse('2026-03-02T10:00:00Z')),
+      expiring('x5', 'pay.returns.example', 'UNKNOWN', '2026-03-01T10:00:00Z', hour),
+      entry('x6', 'URL', 'lasting.example', 'BLOCKED'),
+    );
+    const statuses = async (): Promise<unknown[]> => {
+      const contents = ['short.example', 'sub.short.example', 'returns.example', 'pay.returns.example', 'over.example'];
+      const { body } = await post('check/bulk', { contents }, key, app, after);
+      return (body as BulkAssetCheckResponse).results.map(({ status }) => status);
+    };
+    expect(await statuses()).toEqual(['BLOCKED', 'BLOCKED', 'ALLOWED', 'ALLOWED', 'UNKNOWN']);
+    const { cacheSeconds } = await check('short.example', app, after);
+    expect(cacheSeconds).toBeLessThanOrEqual(3);
+    expect(Date.now() + cacheSeconds * 1_000).toBeLessThanOrEqual(soon + 1_000);
+    await eventually('the statuses have expired', () => Date.now() >= soon);
+    expect(await statuses()).toEqual(['UNKNOWN', 'UNKNOWN', 'BLOCKED', 'BLOCKED', 'UNKNOWN']);
+    expect((await check('lasting.example')).cacheSeconds).toBe(300);
+    // The list `gone` does not answer, and could change this result.
+    expect((await check('short.example')).cacheSeconds).toBe(10);
+    expect((await check('no asset at all')).cacheSeconds).toBe(300);
   });
 
   it('uses the statuses in memory while the database is unavailable, and catches up afterwards', async () => {

@@ -48,6 +48,18 @@ const entry = (changeId: string, content: string, status: string, createdAt: str
 };
 
 describe('POST /v2/asset/history', () => {
+  it('returns when statuses expire, and keeps them afterwards', async () => {
+    const expiring = entry('e2', 'expiring.example', 'BLOCKED', day(2));
+    await report(entry('e1', 'expiring.example', 'ALLOWED', day(1)), {
+      ...expiring,
+      data: { ...expiring.data, expiresAt: day(3) },
+    });
+    expect(await statusesOf('expiring.example')).toEqual([
+      { status: 'BLOCKED', from: day(2), expiresAt: day(3), brands: [], match: 'expiring.example' },
+      { status: 'ALLOWED', from: day(1), brands: [], match: 'expiring.example' },
+    ]);
+  });
+
   it('returns the own statuses of exactly this asset, newest first, regardless of the order of arrival', async () => {
     await report(
       entry('a3', 'A.example', 'ALLOWED', day(3)),

@@ -64,7 +64,13 @@ const shared = [
     brandReviews: reviews('acme', 'beta'),
     createdAt: AT,
   }),
-  sentStatus('c-2', { asset: ASSET, brandReviews: reviews('acme'), createdAt: LATER }),
+  // The entry before follows when this one expires.
+  sentStatus('c-2', {
+    asset: ASSET,
+    brandReviews: reviews('acme'),
+    createdAt: LATER,
+    expiresAt: '9999-01-01T00:00:00Z',
+  }),
   sentStatus('c-gone', { asset: ASSET, brandReviews: reviews('beta'), createdAt: AT }),
   sent('AssetStatusChangeDeleted', { changeId: 'c-gone', asset: ASSET, deletedAt: LATER }),
   sentStatus('c-other', { asset: OTHER, brandReviews: reviews('acme'), createdAt: AT }),

@@ -35,6 +35,7 @@ const history = (random: Random, size: number): Sent[] =>
           status: random.pick(['BLOCKED', 'ALLOWED', 'UNKNOWN']),
           brandReviews: random.pick([[], [{ organization: 'acme', brand: 'wallet' }]]),
           createdAt: instant,
+          ...(random.chance(0.4) && { expiresAt: new Date(BASE + 6 + random.int(8)).toISOString() }),
         });
   });
 
@@ -114,6 +115,26 @@ describe('The projection of asset statuses', () => {
     expect(rows).toEqual([
       { asset: 'URL:evil.example', status: 'BLOCKED', created_at: Date.parse('2026-01-01T00:00:00Z'), position: 2 },
     ]);
+  });
+
+  it('stores at most 16 entries that follow an expired one, and always the one that lasts longest', async () => {
+    const until = (n: number): string => new Date(BASE + n * 1_000).toISOString();
+    const events = [
+      entry('permanent', 'evil.example', 'BLOCKED', '2020-01-01T00:00:00Z'),
+      ...Array.from({ length: 40 }, (_, n) => {
+        const one = entry(`c${n}`, 'evil.example', 'ALLOWED', new Date(BASE - n).toISOString());
+        return { ...one, data: { ...one.data, expiresAt: until(n + 1) } };
+      }),
+    ];
+    await project(new InMemoryEventLog(recordedInOrder(events)));
+    const { rows } = await database.pool.query('select status, expires_at, followers from read.asset_statuses');
+    expect(rows).toMatchObject([{ status: 'ALLOWED', expires_at: Date.parse(until(1)) }]);
+    const { followers } = rows[0] as { followers: readonly { readonly status: string; expiresAt: number | null }[] };
+    expect(followers.map(({ expiresAt }) => expiresAt)).toEqual([
+      ...Array.from({ length: 15 }, (_, n) => Date.parse(until(n + 2))),
+      null,
+    ]);
+    expect(followers.at(-1)!.status).toBe('BLOCKED');
   });
 
   it('removes an entry from its previous asset when a later state names another asset', async () => {

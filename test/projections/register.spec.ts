@@ -184,6 +184,33 @@ describe('The projection of records', () => {
     }
   });
 
+  it('moves a verdict to the event that changes when its status expires', async () => {
+    const state = (expiresAt?: string): Sent =>
+      sent('AssetStatusChanged', {
+        changeId: 'c1',
+        asset: { type: 'URL', content: 'evil.example' },
+        status: 'BLOCKED',
+        brandReviews: [{ organization: 'acme', brand: 'a' }],
+        createdAt: '2026-03-01T00:00:00Z',
+        expiresAt,
+      });
+    // Among states with the same instant, the highest event id wins.
+    const inOrder = [undefined, '2026-04-01T00:00:00.000Z', '2026-05-01T00:00:00.000Z']
+      .map(state)
+      .sort((a, b) => (eventId(a) < eventId(b) ? -1 : 1));
+    const log = await logs.create(recordedInOrder(inOrder), () => 1);
+    for (const [index, event] of inOrder.entries()) {
+      await database.pool.query(
+        `truncate ${[...register.tables, 'checkpoints'].map((table) => `read.${table}`).join()}`,
+      );
+      await project(await logs.create(recordedInOrder(inOrder.slice(0, index + 1)), () => 1));
+      const [verdict] = await seenInTables();
+      expect(verdict!.eventId).toBe(eventId(event));
+      expect(verdict!.item!['expiresAt']).toBe(event.data['expiresAt']);
+    }
+    expect(await verify({ pool: database.pool, log }, [register])).toEqual([]);
+  });
+
   it('has a verification that finds wrong, missing and additional rows', async () => {
     const log = await logs.create(recordedInOrder(history(new Random(13), 200)));
     await project(log);

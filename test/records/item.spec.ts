@@ -27,7 +27,8 @@ it.each(KIND_NAMES.filter((kind) => kind !== 'dispute'))(
   'The item of a %s has the declared fields in their order',
   async (kind) => {
     const asset = kind === 'report' ? {} : { status: 'BLOCKED', type: 'URL', content: 'a' };
-    const { parts } = await partsOf({ ...asset, brands: kind === 'threat' ? null : ['shoes'] });
+    const expiry = kind === 'verdict' ? { expires_at: AT + 9 } : {};
+    const { parts } = await partsOf({ ...asset, ...expiry, brands: kind === 'threat' ? null : ['shoes'] });
     expect(Object.keys(JSON.parse(itemOf(LISTED_KIND[kind], 'r', parts!)) as object)).toEqual(
       Object.keys(fieldsOf(kind)),
     );

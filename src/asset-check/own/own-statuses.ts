@@ -1,12 +1,10 @@
 import type { Pool } from 'pg';
-import { MAX_NAME_LENGTH } from '../../assets/location.js';
-import { parentPages } from '../../assets/location-asset.js';
 import { assetKey } from '../../assets/asset-key.js';
-import { urlKey, type ParsedContent } from '../../assets/asset.js';
-import { FAILED, hostingResult, NOT_FOUND, type SourceResult } from '../verdict.js';
+import type { ParsedContent } from '../../assets/asset.js';
+import { FAILED, type SourceResult } from '../verdict.js';
 import type { RowOf } from '../../postgres/statement.js';
 import { STATUS_CHANGES, STATUS_PAGE } from './status-entries.js';
-import { parentHashes } from '../lists/host-table.js';
+import { StatusReading } from './status-reading.js';
 import { StatusTable, TooManyStatuses } from './status-table.js';
 import type { EventLog, Place } from '../../event-log/event-log.js';
 import { notReached } from '../../http/consistency.js';
@@ -21,7 +19,8 @@ const MAX_BACK_OFF_MS = 2_000;
  * again.
  */
 const TOO_MANY_STATUSES_PAUSE_MS = 60_000;
-const NO_KEYS: readonly string[] = [];
+/** How often statuses that have expired are removed from memory, in ms. */
+const DELETE_EXPIRED_MS = 60_000;
 
 type Row = RowOf<typeof STATUS_CHANGES>;
 
@@ -59,6 +58,8 @@ export class OwnStatuses {
   private readAt: number | undefined;
   private isFailing = false;
   private hasTooManyStatuses = false;
+  /** Value of `performance.now()`. */
+  private expiredDeletedAt = 0;
   private readonly readOnce = coalesce(() => this.read());
 
   constructor(
@@ -92,50 +93,20 @@ export class OwnStatuses {
     return this.readAt === undefined ? undefined : performance.now() - this.readAt;
   }
 
-  check(parsed: ParsedContent): SourceResult {
+  /**
+   * Returns the first instant after `from` (ms) at which a status expires; undefined if none does. Reads every status, if
+   * any expires.
+   */
+  nextExpiry(from: number): number | undefined {
+    return this.snapshot.statuses.nextExpiry(from);
+  }
+
+  /** @param now the instant whose statuses apply, in ms */
+  check(parsed: ParsedContent, now = Date.now()): SourceResult {
     if (this.readAt === undefined) return FAILED;
-    const { statuses } = this.snapshot;
-    const { keys, blockingKeys = NO_KEYS } = parsed;
-    for (const key of blockingKeys) {
-      const status = statuses.get(key);
-      if (status?.status === 'BLOCKED') return status;
-    }
-    for (let index = 0; index < keys.length; index += 1) {
-      const status = statuses.get(keys[index]!);
-      if (status === undefined) continue;
-      // The status of a parent page takes precedence over the status of the host, which is less specific.
-      const isHost = index > 0 && keys[index]!.startsWith('URL:');
-      return (isHost ? this.resultOfParentPage(parsed) : undefined) ?? status;
-    }
-    return this.resultOfParentPage(parsed) ?? this.resultOfHost(parsed);
-  }
-
-  /** Below a page or a profile, only BLOCKED is inherited, because others may publish there. */
-  private resultOfParentPage(parsed: ParsedContent): SourceResult | undefined {
-    for (const { key, matchedLength } of parentPages(parsed)) {
-      const status = this.snapshot.statuses.get(key);
-      if (status?.status === 'BLOCKED') return inherited(status, matchedLength);
-    }
-    return undefined;
-  }
-
-  private resultOfHost({ host, isDnsName, isSharedHost, isOnHost }: ParsedContent): SourceResult {
-    if (host === undefined) return NOT_FOUND;
-    if (isSharedHost) {
-      const hostStatus = this.snapshot.statuses.get(urlKey(host)) ?? this.nearestParent(host)?.status;
-      return hostStatus === undefined ? NOT_FOUND : hostingResult(hostStatus.match);
-    }
-    if (!isDnsName) return NOT_FOUND;
-    const status = isOnHost ? this.snapshot.statuses.get(urlKey(host)) : undefined;
-    const parent = status === undefined ? this.nearestParent(host) : { status, matchedLength: host.length };
-    if (parent === undefined) return NOT_FOUND;
-    const boundary = this.suffixes.boundaryOf(host);
-    if (parent.matchedLength > boundary.suffix.length) return inherited(parent.status, parent.matchedLength);
-    // Names under the same public or hosting suffix belong to different people, so they do not inherit the status of
-    // the suffix.
-    return boundary.owner === 'hosting' && !this.suffixes.isRegistrySuffix(host.slice(-parent.matchedLength))
-      ? hostingResult(parent.status.match)
-      : NOT_FOUND;
+    const reading = new StatusReading(this.snapshot.statuses, this.suffixes, now);
+    const result = reading.resultOf(parsed);
+    return reading.validUntil === undefined ? result : { ...result, validUntil: reading.validUntil };
   }
 
   /** Polls changes until `signal` aborts. */
@@ -204,6 +175,9 @@ export class OwnStatuses {
     }
     this.snapshot = snapshot;
     this.readAt = performance.now();
+    if (this.readAt - this.expiredDeletedAt < DELETE_EXPIRED_MS) return;
+    snapshot.statuses.deleteExpired(Date.now());
+    this.expiredDeletedAt = this.readAt;
   }
 
   private emptySnapshot(): Snapshot {
@@ -232,26 +206,7 @@ export class OwnStatuses {
     const [last] = await this.log.readStream(stream, BigInt(revision), 1);
     return last?.id === eventId ? { position: last.position, event: last.id, recordedAt: last.recordedAt } : undefined;
   }
-
-  /** Returns the nearest parent domain with a status, and the length of that domain. */
-  private nearestParent(host: string): { readonly status: SourceResult; readonly matchedLength: number } | undefined {
-    // Names longer than `MAX_NAME_LENGTH` are not DNS names. The limit keeps the loop short for hosts with thousands of
-    // labels.
-    const parents = parentHashes(host, host.length - MAX_NAME_LENGTH - 2, urlKey(''));
-    for (const { start, hash } of parents.reverse()) {
-      if (!this.snapshot.statuses.mayHave(hash)) continue;
-      const status = this.snapshot.statuses.get(urlKey(host.slice(start)));
-      if (status !== undefined) return { status, matchedLength: host.length - start };
-    }
-    return undefined;
-  }
 }
-
-const inherited = (result: SourceResult, matchedLength: number): SourceResult => ({
-  ...result,
-  reason: 'parent-domain',
-  matchedLength,
-});
 
 /** Normalizes a key that an earlier version stored, because the rules for keys may have changed. */
 const currentKey = (key: string): string => {
@@ -259,11 +214,19 @@ const currentKey = (key: string): string => {
   return assetKey({ type: key.slice(0, colon), content: key.slice(colon + 1) });
 };
 
-const apply = (statuses: StatusTable, { asset, content, status, createdAt }: Row): void => {
+const apply = (statuses: StatusTable, { asset, content, status, createdAt, expiresAt, followers }: Row): void => {
   if (asset === null || asset === '') return;
   const key = content === null ? currentKey(asset) : asset;
   const match = content ?? key.slice(key.indexOf(':') + 1);
-  // The status UNKNOWN removes the asset.
-  if (status === 'UNKNOWN' || status === null) statuses.delete(key);
-  else statuses.set(key, { status, match, since: createdAt ?? undefined });
+  // The status UNKNOWN removes the asset, unless another status follows.
+  const isOver = status === null || status === 'UNKNOWN' || (expiresAt !== null && expiresAt <= Date.now());
+  if (status === null || (isOver && followers === null)) statuses.delete(key);
+  else
+    statuses.set(key, {
+      status,
+      match,
+      since: createdAt ?? undefined,
+      expiresAt: expiresAt ?? undefined,
+      followers: followers ?? undefined,
+    });
 };

@@ -35,11 +35,16 @@ export const STATUS_CHANGES = statement(
     status: nullable(textOf<AssetStatus>()),
     createdAt: nullable('bigint'),
     position: nullable('bigint'),
+    /** ms. Null: the status does not expire. */
+    expiresAt: nullable('bigint'),
+    /** As in `StoredStatus`. */
+    followers: nullable('text'),
   },
   `
     select g.table_id as "table", g.checkpoint, g.last_stream as "stream",
       g.last_revision as "revision", g.last_event_id as "eventId",
-      s.asset, s.asset_hash as "assetHash", s.content, s.status, s.created_at as "createdAt", s.position
+      s.asset, s.asset_hash as "assetHash", s.content, s.status, s.created_at as "createdAt", s.position,
+      s.expires_at as "expiresAt", s.followers::text as followers
     from (
       select to_regclass('read.asset_statuses')::oid::text as table_id,
         coalesce(c.position, -1) as checkpoint, c.last_stream, c.last_revision, c.last_event_id
@@ -70,13 +75,15 @@ export const NEWEST_STATUS_ENTRIES = statement(
     eventId: 'uuid',
     /** Null if an earlier version wrote the row. */
     brands: nullable('text[]'),
+    expiresAt: nullable('bigint'),
   },
   `
     select e.asset as key, e.content, e.asset_hash as hash, e.status, e.version, e.event_id as "eventId",
       case when e.reviews is not null then array(
         select substr(review, length(:organization) + 2) from unnest(e.reviews) review
         where starts_with(review, :organization || ':') order by 1
-      ) end as brands
+      ) end as brands,
+      e.expires_at as "expiresAt"
     from unnest(:hashes) requested (hash)
     cross join lateral (
       select * from read.asset_status_entries
@@ -91,6 +98,8 @@ interface StatusEntry {
   readonly status: AssetStatus;
   /** When the status began, in ms. */
   readonly from: number;
+  /** From when on the entry does not determine the status any more, in ms. Undefined: never. */
+  readonly expiresAt: number | undefined;
   /** The brands of the requesting organization that reviewed the asset, in alphabetical order. */
   readonly brands: readonly string[];
   /** The asset that has the status, as upstream reported the asset. */
@@ -115,9 +124,10 @@ export class StatusEntries {
     const values = { hashes: keys.map(hashOfKey), organization, limit };
     const rows = await NEWEST_STATUS_ENTRIES.run(this.pool, values, TIME_LIMIT_MS);
     const missing = await this.readMissing(rows, organization);
-    return rows.map(({ key, content, status, version, eventId, brands }) => ({
+    return rows.map(({ key, content, status, version, eventId, brands, expiresAt }) => ({
       status,
       from: timeOf(version),
+      expiresAt: expiresAt ?? undefined,
       brands: brands ?? missing.get(eventId) ?? [],
       match: content ?? key.slice(key.indexOf(':') + 1),
     }));

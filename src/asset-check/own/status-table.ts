@@ -1,11 +1,29 @@
+import type { AssetStatus } from '../../events/types/verdicts.js';
 import { hashOfText } from '../lists/host-table.js';
 
-export interface StoredStatus {
-  readonly status: 'BLOCKED' | 'ALLOWED';
-  /** The asset as upstream reported it. */
+/** A status at an instant. */
+interface PresentStatus {
+  /** UNKNOWN: the asset has no status until `expiresAt`. */
+  readonly status: AssetStatus;
+  /** The asset as upstream reported it with the newest entry. */
   readonly match: string;
   /** When the status began, in ms; undefined if unknown. */
   readonly since: number | undefined;
+  /** From when on another status or none applies, in ms. Undefined: until an event changes the status. */
+  readonly expiresAt?: number | undefined;
+}
+
+export interface StoredStatus extends PresentStatus {
+  /** The statuses that apply after each other from `expiresAt` on, as the JSON of an array of `Follower`. */
+  readonly followers?: string | undefined;
+}
+
+/** A status that applies once the statuses before it have expired, unless it has expired itself. Instants are in ms. */
+interface Follower {
+  readonly status: AssetStatus;
+  readonly since: number;
+  /** Null: the status does not expire. */
+  readonly expiresAt: number | null;
 }
 
 /** The statuses need more memory than `maxBytes`. */
@@ -15,21 +33,29 @@ export class TooManyStatuses extends Error {}
 const NO_STATUS = 0;
 const BLOCKED = 1;
 const ALLOWED = 2;
-const STATUS = BLOCKED | ALLOWED;
+const UNKNOWN = 3;
+const STATUS = 3;
+const STATUSES: readonly AssetStatus[] = ['UNKNOWN', 'BLOCKED', 'ALLOWED', 'UNKNOWN'];
+const FLAG_OF: Readonly<Record<AssetStatus, number>> = { BLOCKED, ALLOWED, UNKNOWN };
 const HAS_SINCE = 4;
 const WIDE_KEY = 8;
 const HAS_MATCH = 16;
 const WIDE_MATCH = 32;
+const HAS_EXPIRY = 64;
+const HAS_FOLLOWERS = 128;
 
 /**
  * A record has, with sizes in bytes: flags (1), the number of characters of the key (2) and of the match (2), `since`
- * (8, a double), the characters of the key, and those of the match.
+ * (8, a double), the characters of the key, and those of the match. A status that expires also has `expiresAt` (6), and
+ * one with followers the size of their JSON (4) and the JSON, which is ASCII.
  */
 const HEADER_BYTES = 13;
 const KEY_LENGTH = 1;
 const MATCH_LENGTH = 3;
 const SINCE = 5;
 const MAX_CHARACTERS = 0xffff;
+const EXPIRY_BYTES = 6;
+const FOLLOWERS_LENGTH_BYTES = 4;
 const SLOT_BYTES = 8;
 /** Tables with a higher load factor have long probe sequences. */
 const MAX_FILL = 0.75;
@@ -47,6 +73,10 @@ const isWide = (text: string): boolean => {
   for (let index = 0; index < text.length; index += 1) if (text.charCodeAt(index) > 0xff) return true;
   return false;
 };
+
+const isAt = (now: number, expiresAt: number | null): boolean => expiresAt === null || expiresAt > now;
+
+const followersOf = (json: string): readonly Follower[] => JSON.parse(json) as Follower[];
 
 const contentOf = (key: string): string => key.slice(key.indexOf(':') + 1);
 
@@ -66,6 +96,8 @@ export class StatusTable {
   private entries = 0;
   /** Bytes of the pool that belong to replaced and removed records. */
   private deadBytes = 0;
+  /** Number of records with `expiresAt` that were set, including replaced and removed ones, since the last compaction. */
+  private expiring = 0;
   /** Element n is 1 if a key of length n was ever set. */
   private readonly keyLengths = new Uint8Array(MAX_CHARACTERS + 1);
 
@@ -91,29 +123,68 @@ export class StatusTable {
     return slots[slot] !== 0;
   }
 
-  get(key: string): StoredStatus | undefined {
+  /**
+   * Returns the status of a key at an instant.
+   * @param now ms
+   */
+  get(key: string, now: number): PresentStatus | undefined {
     // If no key of this length exists, a long key need not be hashed.
     if (!this.keyLengths[key.length]) return undefined;
     const offset = this.slots[this.slotOf(key, hashOfText(key))]!;
     const { pool } = this;
     const flags = pool[offset]!;
     if (offset === 0 || (flags & STATUS) === NO_STATUS) return undefined;
+    const expiresAt = (flags & HAS_EXPIRY) === 0 ? null : this.expiryAt(offset);
+    const present = isAt(now, expiresAt)
+      ? {
+          status: STATUSES[flags & STATUS]!,
+          since: (flags & HAS_SINCE) === 0 ? undefined : pool.readDoubleLE(offset + SINCE),
+          expiresAt,
+        }
+      : this.followersAt(offset).find((follower) => isAt(now, follower.expiresAt));
+    if (present === undefined) return undefined;
     return {
-      status: (flags & STATUS) === BLOCKED ? 'BLOCKED' : 'ALLOWED',
+      status: present.status,
       match: (flags & HAS_MATCH) === 0 ? contentOf(key) : this.matchAt(offset),
-      since: (flags & HAS_SINCE) === 0 ? undefined : pool.readDoubleLE(offset + SINCE),
+      since: present.since,
+      expiresAt: present.expiresAt ?? undefined,
     };
   }
 
+  /**
+   * Returns the first instant after `from` (ms) at which a status expires; undefined if none does. Reads every status, if
+   * any expires: about 3 ms for 350,000.
+   */
+  nextExpiry(from: number): number | undefined {
+    let next = Number.POSITIVE_INFINITY;
+    for (const offset of this.expiringOffsets()) {
+      for (const { expiresAt } of [{ expiresAt: this.expiryAt(offset) }, ...this.followersAt(offset)])
+        if (expiresAt !== null && expiresAt > from && expiresAt < next) next = expiresAt;
+    }
+    return next === Number.POSITIVE_INFINITY ? undefined : next;
+  }
+
+  /** Removes the statuses that, with all their followers, have expired at `now` (ms). */
+  deleteExpired(now: number): void {
+    for (const offset of this.expiringOffsets()) {
+      const { expiresAt } = this.followersAt(offset).at(-1) ?? { expiresAt: this.expiryAt(offset) };
+      if (!isAt(now, expiresAt)) this.deleteAt(offset);
+    }
+  }
+
   /** @throws TooManyStatuses if the table is full; the table is then unchanged */
-  set(key: string, { status, match, since }: StoredStatus): void {
+  set(key: string, { status, match, since, expiresAt, followers }: StoredStatus): void {
     if (key.length > MAX_CHARACTERS || match.length > MAX_CHARACTERS) throw new RangeError('An asset is too long');
     const isSame = match === contentOf(key);
     const written = isSame ? '' : match;
     const wideKey = isWide(key) ? WIDE_KEY : 0;
     const wideMatch = isWide(written) ? WIDE_MATCH : 0;
     const keyBytes = key.length * (wideKey ? 2 : 1);
-    const needed = HEADER_BYTES + keyBytes + written.length * (wideMatch ? 2 : 1);
+    const textBytes = HEADER_BYTES + keyBytes + written.length * (wideMatch ? 2 : 1);
+    const needed =
+      textBytes +
+      (expiresAt === undefined ? 0 : EXPIRY_BYTES) +
+      (followers === undefined ? 0 : FOLLOWERS_LENGTH_BYTES + followers.length);
     if (this.end + needed > this.pool.length || this.usedSlots + 1 > this.slots.length * MAX_FILL) this.grow(needed);
     const { pool, end } = this;
     const hash = hashOfText(key);
@@ -123,7 +194,9 @@ export class StatusTable {
     if (before === 0 || (pool[before]! & STATUS) === NO_STATUS) this.entries += 1;
     else this.deadBytes += this.recordEnd(before) - before;
     pool[end] =
-      (status === 'BLOCKED' ? BLOCKED : ALLOWED) |
+      FLAG_OF[status] |
+      (expiresAt === undefined ? 0 : HAS_EXPIRY) |
+      (followers === undefined ? 0 : HAS_FOLLOWERS) |
       (since === undefined ? 0 : HAS_SINCE) |
       (isSame ? 0 : HAS_MATCH) |
       wideKey |
@@ -133,6 +206,15 @@ export class StatusTable {
     pool.writeDoubleLE(since ?? 0, end + SINCE);
     pool.write(key, end + HEADER_BYTES, wideKey ? 'utf16le' : 'latin1');
     pool.write(written, end + HEADER_BYTES + keyBytes, wideMatch ? 'utf16le' : 'latin1');
+    if (expiresAt !== undefined) {
+      // Every status that expires before 1970 has expired.
+      pool.writeUIntLE(Math.max(0, expiresAt), end + textBytes, EXPIRY_BYTES);
+      this.expiring += 1;
+    }
+    if (followers !== undefined) {
+      pool.writeUInt32LE(followers.length, end + textBytes + EXPIRY_BYTES);
+      pool.write(followers, end + textBytes + EXPIRY_BYTES + FOLLOWERS_LENGTH_BYTES, 'latin1');
+    }
     this.slots[slot] = end;
     this.hashes[slot] = hash;
     this.keyLengths[key.length] = 1;
@@ -140,7 +222,10 @@ export class StatusTable {
   }
 
   delete(key: string): void {
-    const offset = this.slots[this.slotOf(key, hashOfText(key))]!;
+    this.deleteAt(this.slots[this.slotOf(key, hashOfText(key))]!);
+  }
+
+  private deleteAt(offset: number): void {
     if (offset === 0 || (this.pool[offset]! & STATUS) === NO_STATUS) return;
     this.pool[offset]! &= ~STATUS;
     this.entries -= 1;
@@ -161,9 +246,34 @@ export class StatusTable {
     return offset + HEADER_BYTES + ((this.pool[offset]! & WIDE_KEY) === 0 ? length : 2 * length);
   }
 
-  private recordEnd(offset: number): number {
+  private matchEnd(offset: number): number {
     const length = this.pool.readUInt16LE(offset + MATCH_LENGTH);
     return this.keyEnd(offset) + ((this.pool[offset]! & WIDE_MATCH) === 0 ? length : 2 * length);
+  }
+
+  private recordEnd(offset: number): number {
+    const flags = this.pool[offset]!;
+    const end = this.matchEnd(offset) + ((flags & HAS_EXPIRY) === 0 ? 0 : EXPIRY_BYTES);
+    return (flags & HAS_FOLLOWERS) === 0 ? end : end + FOLLOWERS_LENGTH_BYTES + this.pool.readUInt32LE(end);
+  }
+
+  private expiryAt(offset: number): number {
+    return this.pool.readUIntLE(this.matchEnd(offset), EXPIRY_BYTES);
+  }
+
+  private followersAt(offset: number): readonly Follower[] {
+    if ((this.pool[offset]! & HAS_FOLLOWERS) === 0) return [];
+    const start = this.matchEnd(offset) + EXPIRY_BYTES + FOLLOWERS_LENGTH_BYTES;
+    return followersOf(this.pool.toString('latin1', start, this.recordEnd(offset)));
+  }
+
+  /** The records of statuses that expire. */
+  private *expiringOffsets(): Iterable<number> {
+    if (this.expiring === 0) return;
+    for (const offset of this.slots) {
+      const flags = this.pool[offset]!;
+      if (offset !== 0 && (flags & STATUS) !== NO_STATUS && (flags & HAS_EXPIRY) !== 0) yield offset;
+    }
   }
 
   /** Returns the slot of a key, or the empty slot where the key would be inserted. */
@@ -224,10 +334,12 @@ export class StatusTable {
     const pool = Buffer.allocUnsafeSlow(poolBytes);
     const [slots, hashes] = [new Uint32Array(capacity), new Uint32Array(capacity)];
     let end = 1;
+    this.expiring = 0;
     for (let oldSlot = 0; oldSlot < oldSlots.length; oldSlot += 1) {
       const offset = oldSlots[oldSlot]!;
       if (offset === 0 || (oldPool[offset]! & STATUS) === NO_STATUS) continue;
       insert(slots, hashes, oldHashes[oldSlot]!, end);
+      if ((oldPool[offset]! & HAS_EXPIRY) !== 0) this.expiring += 1;
       end += oldPool.copy(pool, end, offset, this.recordEnd(offset));
     }
     [this.pool, this.slots, this.hashes, this.end] = [pool, slots, hashes, end];

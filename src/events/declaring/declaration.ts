@@ -26,10 +26,17 @@ export interface UpstreamDeclaration<Type extends string = string, Data = unknow
 export type Declared<D extends Declaration> =
   D extends Declaration<infer Type, infer Data> ? { readonly type: Type; readonly data: Data } : never;
 
-/** Declares an event that this service creates itself. */
+/** Reports errors about several fields that are valid by themselves. */
+type Rule<Data> = (data: Data, validation: Validation) => void;
+
+/**
+ * Declares an event that this service creates itself.
+ * @param rule called if every field is valid
+ */
 export const ownEvent = <Type extends string, F extends Fields>(
   type: Type,
   fields: F,
+  rule?: Rule<DataOf<F>>,
 ): Declaration<Type, DataOf<F>> => {
   const entries = Object.entries(fields);
   return {
@@ -41,6 +48,7 @@ export const ownEvent = <Type extends string, F extends Fields>(
       for (const [name, { read, isOptional }] of entries)
         if (data[name] === undefined && !isOptional) validation.reject(name, REQUIRED);
         else values[name] = read(data[name], name, validation);
+      if (validation.issues.length === 0) rule?.(values as DataOf<F>, validation);
       return values as DataOf<F>;
     },
   };
@@ -49,8 +57,12 @@ export const ownEvent = <Type extends string, F extends Fields>(
 /** Declares an event that upstream reports. */
 export const upstreamEvent = <Type extends string, F extends Fields>(
   type: Type,
-  { fields, ...documented }: Pick<UpstreamDeclaration, 'description' | 'example'> & { readonly fields: F },
-): UpstreamDeclaration<Type, DataOf<F>> => ({ ...ownEvent(type, fields), ...documented });
+  {
+    fields,
+    rule,
+    ...documented
+  }: Pick<UpstreamDeclaration, 'description' | 'example'> & { readonly fields: F; readonly rule?: Rule<DataOf<F>> },
+): UpstreamDeclaration<Type, DataOf<F>> => ({ ...ownEvent(type, fields, rule), ...documented });
 
 export const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 
@@ -73,8 +85,9 @@ const withReferences = ({ schema, shared }: Field, refTo: (name: string) => Json
 };
 
 /**
- * Returns the JSON Schema of the data of an event. The schema cannot express three rules: an instant is not too far in
- * the future, its offset does not move it before 1970, and strings in ignored fields have no U+0000 or lone surrogates.
+ * Returns the JSON Schema of the data of an event. The schema cannot express four rules: an instant is not too far in
+ * the future, its offset does not move it before 1970, strings in ignored fields have no U+0000 or lone surrogates, and
+ * the rule of a declaration.
  * @param refTo returns the reference to a named schema; if absent, named schemas are inlined
  */
 export const dataSchema = (

@@ -158,25 +158,28 @@ export const wholeNumber = (least: number, description: string): Field<number> =
 
 const readInstant: Field<number>['read'] = (value, path, validation) => {
   const read = typeof value === 'string' ? parseInstant(value) : undefined;
-  if (read === undefined || read < validation.earliest) validation.reject(path, INSTANT_RULE);
-  else if (read > validation.latest) validation.reject(path, tooFarAhead(read, validation.latest));
-  return read ?? 0;
+  if (read !== undefined && read >= validation.earliest) return read;
+  validation.reject(path, INSTANT_RULE);
+  return 0;
 };
 
 const INSTANT_HINT =
   'RFC 3339 with an offset, not before 1970 and at most 24 hours in the future (at most 5 minutes if an organization’s own ' +
   'key sends the event). Fractions of a millisecond are truncated.';
 
+const instantField = (description: string, read: Field<number>['read']): Field<number> =>
+  field({ type: 'string', format: 'date-time', pattern: INSTANT_PATTERN, description }, read);
+
 export const instant = (description: string): Field<number> =>
-  field(
-    {
-      type: 'string',
-      format: 'date-time',
-      pattern: INSTANT_PATTERN,
-      description: `${description} ${INSTANT_HINT}`,
-    },
-    readInstant,
-  );
+  instantField(`${description} ${INSTANT_HINT}`, (value, path, validation) => {
+    const read = readInstant(value, path, validation);
+    if (read > validation.latest) validation.reject(path, tooFarAhead(read, validation.latest));
+    return read;
+  });
+
+/** An instant that may be any time in the future. */
+export const instantAhead = (description: string): Field<number> =>
+  instantField(`${description} RFC 3339 with an offset. Fractions of a millisecond are truncated.`, readInstant);
 
 export const ASSET_SCHEMA: JsonSchema = {
   type: 'object',

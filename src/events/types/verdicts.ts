@@ -3,6 +3,7 @@ import {
   asset,
   id,
   instant,
+  instantAhead,
   isSlug,
   oneOf,
   brandReviews,
@@ -21,7 +22,8 @@ export type AssetStatus = (typeof ASSET_STATUSES)[number];
 
 export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
   description:
-    "An entry of an asset's status history. The newest entry that is not deleted determines the asset's status.",
+    "An entry of an asset's status history. The newest entry that is neither deleted nor expired determines the asset's " +
+    'status.',
   fields: {
     changeId: id('Identifies the entry across organizations.'),
     asset: asset('The asset whose status changed.'),
@@ -33,6 +35,15 @@ export const assetStatusChanged = upstreamEvent('AssetStatusChanged', {
       'The brands that the entry concerns. A BLOCKED entry counts as one threat for each brand.',
     ),
     createdAt: instant('When the asset got this status. The entry is counted at this instant.'),
+    expiresAt: optional(
+      instantAhead(
+        'From this instant on, the entry does not determine the status any more, and the next older entry that is neither ' +
+          'deleted nor expired does. Any time after `createdAt`. Metrics and records keep the entry. Absent: never.',
+      ),
+    ),
+  },
+  rule: ({ createdAt, expiresAt = Infinity }, validation) => {
+    if (expiresAt <= createdAt) validation.reject('expiresAt', 'must be later than data.createdAt');
   },
   example: {
     changeId: 'change-90210',

@@ -22,9 +22,12 @@ export interface AssetStatusTables {
      * existed.
      */
     reviews: string[] | null;
+    /** From when on the entry does not determine the status any more (ms). Null: never. */
+    expires_at: number | null;
   };
   /**
-   * The current status of each asset. Rows are never deleted, so that processes that poll by position see every change.
+   * The newest status of each asset, even if it has expired. Rows are never deleted, so that processes that poll by
+   * position see every change.
    */
   asset_statuses: {
     asset_hash: string;
@@ -40,6 +43,13 @@ export interface AssetStatusTables {
     created_at: number | null;
     /** Position in the log of the last event about the asset. */
     position: number;
+    /** From when on the entry does not determine the status any more (ms). Null: never. */
+    expires_at: number | null;
+    /**
+     * The entries that determine the status after each other from `expires_at` on, as `Follower` in
+     * `status-table.ts`. Null: none.
+     */
+    followers: unknown;
   };
 }
 

@@ -50,6 +50,8 @@ export interface RegisterTables {
     brands: string[] | null;
     /** The item of a dispute as JSON. The items of other records are computed from the columns (`item.ts`). */
     item: string | null;
+    /** From when on the entry of a verdict does not determine the status of its asset any more (ms). Null: never. */
+    expires_at: number | null;
   };
   /** The brands of the records in the register, with the columns for filters. Deleted records have none. */
   register_brands: {

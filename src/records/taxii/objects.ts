@@ -95,6 +95,7 @@ interface Item {
   readonly asset: Asset;
   readonly status: string;
   readonly createdAt: string;
+  readonly expiresAt?: string;
 }
 
 /** Writes the object of a record as JSON. The text is concatenated for speed, as in the feed. */
@@ -104,13 +105,14 @@ export const objectJson = ({ addedAt, firstAddedAt, record, id, item }: ObjectRo
   const revoked = visible !== undefined && counted.has(visible.status) ? '' : '"revoked":true,';
   const pattern = visible === undefined ? REDACTED_PATTERN : patternOf(visible.asset);
   const labels = known === undefined ? '' : `"labels":${JSON.stringify([known.asset.type, known.status])},`;
+  const until = known?.expiresAt === undefined ? '' : `"valid_until":"${known.expiresAt}",`;
   const modified = formatInstant(addedAt);
   const created = firstAddedAt === addedAt ? modified : formatInstant(firstAddedAt);
   return (
     `{"type":"${OBJECT_TYPE}","spec_version":"2.1","id":"${OBJECT_TYPE}--${record}",` +
     `"created":"${created}","modified":"${modified}",${revoked}` +
     `"indicator_types":["malicious-activity"],"pattern":${JSON.stringify(pattern)},"pattern_type":"stix",` +
-    `"valid_from":"${known?.createdAt ?? created}",${labels}` +
+    `"valid_from":"${known?.createdAt ?? created}",${until}${labels}` +
     `"external_references":[{"source_name":"threat-protection","external_id":${JSON.stringify(id)}}],` +
     `"object_marking_refs":["${MARKING}"]}`
   );

@@ -9,10 +9,14 @@ import { parseContent } from '../../../src/assets/parse-content.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { newDatabase } from '../../support/open-for-tests.js';
 import { projectToHead, retryAndProject } from '../../support/projecting.js';
-import { recordedInOrder, sent, type Sent } from '../../support/upstream.js';
+import { delivered } from '../../support/histories.js';
+import { seeds } from '../../support/full-size.js';
+import { Random } from '../../support/random.js';
+import { eventId, recordedInOrder, sent, type Sent } from '../../support/upstream.js';
 import { hostileContents } from '../../support/cases/hostile-shapes.js';
 import { brief } from '../../support/list-of.js';
 
+const BASE = Date.parse('2026-03-01T00:00:00Z');
 const CREATED = '2026-03-01T00:00:00Z';
 
 describe('OwnStatuses', () => {
@@ -95,6 +99,67 @@ describe('OwnStatuses', () => {
     await projectAndRefresh(events);
     expect([ask('one.example'), ask('two.example')]).toEqual(['not-found', 'ALLOWED two.example']);
     expect(own.known).toBe(1);
+  });
+
+  it.each(seeds(3, 30))(
+    'are at each instant those of the newest entries that have not expired, whatever the order of arrival (seed %d)',
+    async (seed) => {
+      const random = new Random(seed);
+      const hosts = ['a.example', 'www.a.example', 'b.example'];
+      const at = (ms: number): string => new Date(BASE + ms).toISOString();
+      const events = Array.from({ length: 120 }, (_, n): Sent => {
+        const asset = { type: 'URL', content: random.pick(hosts) };
+        const changeId = `c${random.int(60)}`;
+        if (n % 10 === 0) return sent('AssetStatusChangeDeleted', { changeId, asset, deletedAt: at(n) });
+        const [status, createdAt] = [random.pick(['BLOCKED', 'ALLOWED', 'UNKNOWN']), random.int(20)];
+        const data = { changeId, asset, status, brandReviews: [], createdAt: at(createdAt) };
+        const expiresAt = createdAt + 1 + random.int(60);
+        return sent('AssetStatusChanged', random.chance(0.9) ? { ...data, expiresAt: at(expiresAt) } : data);
+      });
+      const rankOf = ({ data, ...event }: Sent): string => `${data['createdAt']} ${eventId({ data, ...event })}`;
+      const entries = new Map<string, Sent>();
+      const isDeletion = ({ type }: Sent): boolean => type === 'AssetStatusChangeDeleted';
+      for (const event of events.filter((each) => !isDeletion(each))) {
+        const known = entries.get(event.data['changeId'] as string);
+        if (known === undefined || rankOf(event) > rankOf(known)) entries.set(event.data['changeId'] as string, event);
+      }
+      for (const event of events.filter(isDeletion)) entries.delete(event.data['changeId'] as string);
+      /** The newest entry of a host that neither is deleted nor has expired. */
+      const naive = (host: string, ms: number): string => {
+        const newest = [...entries.values()]
+          .filter(({ data }) => (data['asset'] as { content: string }).content === host)
+          .filter(({ data }) => data['expiresAt'] === undefined || Date.parse(data['expiresAt'] as string) > BASE + ms)
+          .sort((x, y) => (rankOf(x) < rankOf(y) ? 1 : -1))[0];
+        return newest === undefined ? 'UNKNOWN' : (newest.data['status'] as string);
+      };
+      for (let order = 0; order < 2; order += 1) {
+        await database.pool.query('truncate read.asset_statuses, read.asset_status_entries, read.checkpoints');
+        own = ownStatuses();
+        await projectAndRefresh(delivered(random, events));
+        const { parsed } = parseContent('www.a.example');
+        for (let ms = 0; ms < 90; ms += 1) {
+          const result = own.check(parsed!, BASE + ms);
+          const status = naive('www.a.example', ms) === 'UNKNOWN' ? naive('a.example', ms) : naive('www.a.example', ms);
+          expect([ms, result.status]).toEqual([ms, status]);
+          // The result is the same until the instant that the check names.
+          const until = (result.validUntil ?? BASE + 90) - BASE;
+          expect(until).toBeGreaterThan(ms);
+          for (let later = ms; later < Math.min(until, 90); later += 1)
+            expect(own.check(parsed!, BASE + later)).toMatchObject({ status: result.status });
+        }
+      }
+    },
+  );
+
+  it('are removed from memory once they have expired', async () => {
+    const [past, future] = ['2026-03-02T00:00:00Z', '9999-03-02T00:00:00Z'];
+    const expiring = (changeId: string, content: string, expiresAt: string): Sent => {
+      const one = entry(changeId, 'URL', content, 'BLOCKED');
+      return { ...one, data: { ...one.data, expiresAt } };
+    };
+    await projectAndRefresh([expiring('1', 'over.example', past), expiring('2', 'now.example', future)]);
+    expect([own.known, own.nextExpiry(BASE)]).toEqual([1, Date.parse(future)]);
+    expect([ask('over.example'), ask('now.example')]).toEqual(['not-found', 'BLOCKED now.example']);
   });
 
   it('are read completely if they fill several pages, each row once', async () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { type UpstreamDeclaration, dataSchema, DIALECT } from '../../../src/events/declaring/declaration.js';
 import { parseEvent, UPSTREAM, type UpstreamEvent } from '../../../src/events/event.js';
 import type { JsonSchema } from '../../../src/events/declaring/fields.js';
-import { LATEST } from '../../../src/events/instant.js';
+import { LATEST, parseInstant } from '../../../src/events/instant.js';
 import { eachAwkward, nearly } from '../../support/schema-values.js';
 
 const AT = '2026-03-01T12:00:00Z';
@@ -13,10 +13,16 @@ const declarations: readonly [type: UpstreamEvent['type'], declaration: Upstream
   (declaration) => [declaration.type, declaration],
 );
 
+/** What the schema cannot express: an entry of the status history expires after its creation. */
+const endsLater = ({ createdAt, expiresAt }: { createdAt?: string; expiresAt?: string | null }): boolean =>
+  typeof expiresAt !== 'string' || parseInstant(expiresAt)! > parseInstant(createdAt!)!;
+
 const validatorOf = (declaration: UpstreamDeclaration) => {
   const validator = new Ajv2020({ strict: true, allowUnionTypes: true });
   addFormats.default(validator, ['date-time']);
-  return validator.compile({ $schema: DIALECT, ...dataSchema(declaration) });
+  const isValid = validator.compile({ $schema: DIALECT, ...dataSchema(declaration) });
+  return (data: unknown): boolean =>
+    isValid(data) && (declaration.type !== 'AssetStatusChanged' || endsLater(data as object));
 };
 
 const isAccepted = (type: UpstreamEvent['type'], data: unknown): boolean =>
@@ -55,8 +61,11 @@ describe.each(declarations)('%s: parser and JSON Schema', (type, declaration) =>
     expect(declaration.description).toMatch(/^[A-Z].*\.$/);
     for (const [name, field] of Object.entries(schema['properties'] as Record<string, JsonSchema>))
       expect([name, field['description']]).toEqual([name, expect.stringMatching(/^[A-Z].*\.$/)]);
-    // The example has every field.
-    expect(Object.keys(declaration.example)).toEqual(Object.keys(declaration.fields));
+    // The example has every field that is required, in order.
+    const { example, fields } = declaration;
+    expect(Object.keys(example)).toEqual(
+      Object.keys(fields).filter((name) => !fields[name]!.isOptional || name in example),
+    );
   });
 });
 
@@ -74,6 +83,16 @@ describe('Instants that only the parser rejects', () => {
     expect(verdicts('1970-01-01T00:30:00+01:00')).toEqual({ schema: true, parser: false });
     expect(verdicts('1969-12-31T23:30:00-01:00')).toEqual({ schema: false, parser: true });
     expect(verdicts('9999-12-31T23:30:00-01:00')).toEqual({ schema: true, parser: false });
+  });
+
+  it('are the expiry of an entry of the status history, and not later than its creation', () => {
+    const { example } = UPSTREAM.find(({ type }) => type === 'AssetStatusChanged')!;
+    const parse = (expiresAt: string) => parseEvent('AssetStatusChanged', { ...example, createdAt: AT, expiresAt });
+    for (const expiresAt of [AT, '2026-03-01T11:59:59.999Z', '2026-03-01T13:00:00+01:00'])
+      expect(parse(expiresAt).issues).toEqual(['data.expiresAt must be later than data.createdAt']);
+    // It may be any later time, also one at which nothing may have happened yet.
+    for (const expiresAt of ['2026-03-01T12:00:00.001Z', '9999-12-31T23:59:59.999Z'])
+      expect(parse(expiresAt).event?.data).toMatchObject({ expiresAt: Date.parse(expiresAt) });
   });
 
   it('are too far in the future', () => {

@@ -21,7 +21,9 @@ const shape = (): Promise<unknown> =>
 
 /** Converts the tables of this version to those of version 2.2.0, without most of their columns. */
 const AS_VERSION_2_2_0 = `
-  delete from read.later_migrations where name in ('0036-bounded-times', '0037-register');
+  delete from read.later_migrations where name in ('0036-bounded-times', '0037-register', '0038-expiring-statuses');
+  alter table read.asset_statuses drop column expires_at, drop column followers;
+  alter table read.asset_status_entries drop column expires_at;
   drop table read.register, read.register_brands, read.entries, read.register_clock, service.bounded_times;
   create table read.listed_records (organization text);
   create table read.brand_records ();
@@ -59,6 +61,13 @@ describe('The tables of this version', () => {
     await migrateReadModels(database.pool);
     expect(await shape()).toEqual(expected);
     expect(await query('select * from service.key_uses')).toEqual([{ key_id: 'k', last_used_at: 1 }]);
+  });
+
+  it('are the same if the migration of expiring statuses runs twice', async () => {
+    const expected = await shape();
+    await query(`delete from read.later_migrations where name = '0038-expiring-statuses'`);
+    await migrateReadModels(database.pool);
+    expect(await shape()).toEqual(expected);
   });
 
   it.each([

@@ -135,6 +135,18 @@ describe('The collections of TAXII', () => {
     }
   });
 
+  it('have `valid_until` for a status that expires, and are not revoked then', async () => {
+    const expiresAt = '2026-03-03T00:00:00.000Z';
+    const brandReviews = [{ organization: 'acme', brand: 'wallet' }];
+    await store(sentStatus('c-until', { brandReviews, createdAt: T, expiresAt }));
+    await eventually('the object', async () => (await find('c-until', VERDICTS)) !== undefined);
+    const object = (await find('c-until', VERDICTS))!;
+    expect(object).toMatchObject({ valid_from: T, valid_until: expiresAt });
+    expect(object.revoked).toBeUndefined();
+    expect([validate(object), validate.errors]).toEqual([true, null]);
+    expect(await find('c-1', VERDICTS)).not.toHaveProperty('valid_until');
+  });
+
   it('of two organizations share nothing', async () => {
     const mine = await find('blocked');
     const others = await all(THREATS, beta);

@@ -319,11 +319,11 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'feature-flags-store': (b) => columns(b, 'acme', key('f'), true, 4, id),
   'register-enter': (b) => [
     ...columns(b, recordUuid('r'), 'acme', 2, key('r'), 4, id, number, null, 1, 1, 1, true, 1, 'BLOCKED', 'URL'),
-    ...columns(b, id, 'x', '{shoes}', null),
+    ...columns(b, id, 'x', '{shoes}', null, null),
   ],
   'register-update': (b) => [
     ...columns(b, recordUuid('r'), 'acme', 2, key('r'), 4, id, number, null, 1, 1, 1, true, 1, 'BLOCKED', 'URL'),
-    ...columns(b, id, 'x', '{shoes}', null),
+    ...columns(b, id, 'x', '{shoes}', null, null),
   ],
   'register-update-first': (b) => columns(b, recordUuid('r'), 1, true),
   'register-delete': (b) => [b(recordUuid('r'))],
@@ -333,7 +333,8 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'register-redact': (b) => columns(b, recordUuid('r'), number, id, 1, number, '[redacted]', null),
   'register-redact-brands': (b) => [b(recordUuid('r'))],
   'register-read-entries': (b) => [b(key('c'))],
-  'register-store-entries': (b) => columns(b, key('c'), 4, id, '{acme}', null, null, null, '{"before":null,"changes":[]}'),
+  'register-store-entries': (b) =>
+    columns(b, key('c'), 4, id, '{acme}', null, null, null, '{"before":null,"changes":[]}'),
   'register-read-clock': () => [],
   'register-set-clock': () => [1, AT, AT],
   'register-read-disputes': (b) => columns(b, 'acme', key('d')),
@@ -341,7 +342,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'asset-statuses-read-entries': (b) => [b(key('c'))],
   'asset-statuses-redact-entries': (b) => [b(key('c'))],
   'asset-statuses-store-entries': (b) =>
-    columns(b, key('c'), hash, key('URL:'), key('x'), 'ALLOWED', 4, id, '{acme:shoes}'),
+    columns(b, key('c'), hash, key('URL:'), key('x'), 'ALLOWED', 4, id, '{acme:shoes}', AT),
   'store-asset-statuses': (b) => columns(b, hash, key('URL:'), number),
   'asset-groups-store-streams': (b) => columns(b, key('o'), 6, 6, AT),
   'asset-groups-store-groups': group,

@@ -73,13 +73,13 @@ const countsOf = (declaration: UpstreamDeclaration): string[] => {
 
 /** Returns whether the example wins over this deletion if the example is a day later. */
 const canReturn = (state: UpstreamDeclaration, deletion: UpstreamDeclaration): boolean => {
-  const later = Object.fromEntries(state.instants.map((name) => [name, '2026-03-03T12:00:00Z']));
-  const deleted = Object.fromEntries(deletion.instants.map((name) => [name, '2026-03-02T12:00:00Z']));
-  const versionOf = ({ type, example }: UpstreamDeclaration, instants: Data): number =>
-    recordOf(parsed(type as Type, { ...example, ...instants })).version;
+  const versionAt = ({ type, instants, example }: UpstreamDeclaration, at: string): number => {
+    const dated = instants.filter((name) => name in example).map((name) => [name, at]);
+    return recordOf(parsed(type as Type, { ...example, ...Object.fromEntries(dated) })).version;
+  };
   return isLater(
-    { version: versionOf(state, later), eventId: 'a' },
-    { version: versionOf(deletion, deleted), eventId: 'a' },
+    { version: versionAt(state, '2026-03-03T12:00:00Z'), eventId: 'a' },
+    { version: versionAt(deletion, '2026-03-02T12:00:00Z'), eventId: 'a' },
   );
 };
 
@@ -146,8 +146,8 @@ export const eventTypesPage = (): string =>
   `${[
     '# Event types',
     `\`npm run record\` generates this page from the declarations in \`src/events/types\` and from what the projections count for the examples in those declarations; \`test/system/reference/pages.spec.ts\` checks that the page is current. [Send events](../guides/sending-events.md) explains how to send events.`,
-    `Each event contains the full state of one record, or says that the record was deleted. The state with the latest instant in \`data\` counts, whatever the order of arrival. To correct a record, send the record again with a later \`updatedAt\`; the numbers change accordingly. Metrics queries return the numbers of a brand if they name the brand as \`brandSlug\`. An event that changes \`newThreats\` also changes the total of its asset type.`,
-    `An instant is an RFC 3339 time with an offset, not before 1970 and at most 24 hours in the future (at most 5 minutes if an organization's own key sends the event).`,
+    `Each event contains the full state of one record, or says that the record was deleted. The state with the latest instant in \`data\` (other than \`expiresAt\`) counts, whatever the order of arrival. To correct a record, send the record again with a later \`updatedAt\`; the numbers change accordingly. Metrics queries return the numbers of a brand if they name the brand as \`brandSlug\`. An event that changes \`newThreats\` also changes the total of its asset type.`,
+    `An instant is an RFC 3339 time with an offset, not before 1970 and at most 24 hours in the future (at most 5 minutes if an organization's own key sends the event). Only \`expiresAt\` may be later.`,
     UPSTREAM.map(({ type }) => `- [${type}](#${type.toLowerCase()})`).join('\n'),
     ...UPSTREAM.map((declaration: UpstreamDeclaration) => sectionOf(declaration)),
   ].join('\n\n')}\n`;
