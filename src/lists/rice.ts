@@ -1,0 +1,163 @@
+import { CooperativeYield } from '../flow/time.js';
+
+/**
+ * Ascending numbers in the Rice-Golomb coding of Safe Browsing v5. The numbers after the first one are coded as
+ * differences to their predecessors: the quotient by 2 ** riceParameter in unary (ones, then a zero), then the remainder.
+ * The bits fill each byte from its least significant bit on, and the remainder begins with its least significant bit.
+ */
+export interface RiceCoded {
+  readonly firstValue: bigint;
+  /** 0 if `entriesCount` is 0. */
+  readonly riceParameter: number;
+  /** The number of differences: one less than the numbers. */
+  readonly entriesCount: number;
+  readonly encodedData: Uint8Array;
+}
+
+/** The width of the numbers in bits, with the parameters that Safe Browsing v5 allows for it. */
+export const RICE_WIDTHS = { 32: { min: 3, max: 30 }, 64: { min: 35, max: 62 } } as const;
+export type RiceWidth = keyof typeof RICE_WIDTHS;
+
+const TWO_32 = 2 ** 32;
+
+/** Numbers as pairs of 32-bit words, the high word first. */
+export type Words = Uint32Array;
+
+/** Writes up to `bits` bits. */
+class BitWriter {
+  readonly bytes: Uint8Array;
+  private at = 0;
+
+  constructor(bits: number) {
+    this.bytes = new Uint8Array(Math.ceil(bits / 8));
+  }
+
+  ones(count: number): void {
+    for (let left = count; left > 0; left -= 31) this.bits(0x7fffffff, Math.min(left, 31));
+  }
+
+  /** @param count of the low bits of `value`, at most 32 */
+  bits(value: number, count: number): void {
+    let rest = value >>> 0;
+    for (let left = count; left > 0;) {
+      const shift = this.at & 7;
+      const taken = Math.min(8 - shift, left);
+      this.bytes[this.at >>> 3]! |= (rest & ((1 << taken) - 1)) << shift;
+      rest >>>= taken;
+      this.at += taken;
+      left -= taken;
+    }
+  }
+}
+
+/** The parameter for numbers that are spread evenly: differences are then about 2 ** parameter. */
+const parameterFor = (range: number, count: number, { min, max }: { readonly min: number; readonly max: number }) =>
+  Math.min(Math.max(Math.floor(Math.log2((range / count) * Math.LN2)), min), max);
+
+/**
+ * Codes ascending numbers, and lets other work run in between.
+ * @param words not empty
+ */
+export const encodeRice = async (words: Words, width: RiceWidth): Promise<RiceCoded> => {
+  const yielding = new CooperativeYield();
+  const count = words.length / 2 - 1;
+  const firstValue = (BigInt(words[0]!) << 32n) | BigInt(words[1]!);
+  if (count === 0) return { firstValue, riceParameter: 0, entriesCount: 0, encodedData: new Uint8Array() };
+  const last = words.length - 2;
+  const range = (words[last]! - words[0]!) * TWO_32 + words[last + 1]! - words[1]!;
+  const riceParameter = parameterFor(Math.max(range, 1), count, RICE_WIDTHS[width]);
+  // The sum of the quotients is at most the quotient of the sum.
+  const writer = new BitWriter(count * (riceParameter + 1) + Math.floor(range / 2 ** riceParameter) + 1);
+  const lowBits = Math.min(riceParameter, 32);
+  const highBits = riceParameter - lowBits;
+  let bits = 0;
+  for (let i = 2; i < words.length; i += 2) {
+    const borrow = words[i + 1]! < words[i - 1]! ? 1 : 0;
+    const high = words[i]! - words[i - 2]! - borrow;
+    const low = (words[i + 1]! - words[i - 1]!) >>> 0;
+    const quotient = Math.floor(
+      riceParameter < 32 ? high * 2 ** (32 - riceParameter) + low / 2 ** riceParameter : high / 2 ** highBits,
+    );
+    writer.ones(quotient);
+    writer.bits(0, 1);
+    writer.bits(low, lowBits);
+    writer.bits(high, highBits);
+    bits += quotient + 1 + riceParameter;
+    if (i % 512 === 0 && yielding.isDue()) await yielding.yieldNow();
+  }
+  return { firstValue, riceParameter, entriesCount: count, encodedData: writer.bytes.subarray(0, Math.ceil(bits / 8)) };
+};
+
+/**
+ * Decodes numbers.
+ * @param maxNumbers the most numbers that are accepted
+ * @throws RangeError if the coding is malformed: its parameter or number is not allowed, its data end too early or have
+ *   further bytes or set bits, or a number is not greater than its predecessor or exceeds the width
+ */
+export const decodeRice = (
+  { firstValue, riceParameter, entriesCount, encodedData }: RiceCoded,
+  width: RiceWidth,
+  maxNumbers: number,
+): Words => {
+  const { min, max } = RICE_WIDTHS[width];
+  const refuse = (issue: string): never => {
+    throw new RangeError(`The Rice-coded data are malformed: ${issue}`);
+  };
+  const limit = 1n << BigInt(width);
+  if (firstValue < 0n || firstValue >= limit) refuse(`firstValue is not a number of ${width} bits`);
+  if (!Number.isInteger(entriesCount) || entriesCount < 0 || entriesCount >= maxNumbers)
+    refuse(`entriesCount is ${entriesCount}; it must be less than ${maxNumbers}`);
+  const isSingle = entriesCount === 0;
+  if (isSingle ? riceParameter !== 0 : !(riceParameter >= min && riceParameter <= max))
+    refuse(`riceParameter is ${riceParameter}; it must be ${isSingle ? '0' : `from ${min} to ${max}`}`);
+  // Checked before memory is reserved: each number takes at least a bit for the quotient, and the remainder.
+  if (encodedData.length * 8 < entriesCount * (riceParameter + 1)) refuse('encodedData ends too early');
+  const words = new Uint32Array(2 * (entriesCount + 1));
+  const parameter = BigInt(riceParameter);
+  let at = 0;
+  const nextBit = (): number => {
+    if (at >= encodedData.length * 8) refuse('encodedData ends too early');
+    const bit = (encodedData[at >>> 3]! >>> (at & 7)) & 1;
+    at += 1;
+    return bit;
+  };
+  let value = firstValue;
+  for (let n = 0; n <= entriesCount; n++) {
+    if (n > 0) {
+      let quotient = 0n;
+      while (nextBit() === 1) quotient += 1n;
+      let remainder = 0n;
+      for (let bit = 0n; bit < parameter; bit++) if (nextBit() === 1) remainder |= 1n << bit;
+      const difference = (quotient << parameter) | remainder;
+      if (difference === 0n) refuse(`number ${n} is equal to its predecessor`);
+      value += difference;
+    }
+    if (value >= limit) refuse(`number ${n} exceeds ${width} bits`);
+    words[2 * n] = Number(value >> 32n);
+    words[2 * n + 1] = Number(value & 0xffffffffn);
+  }
+  if (Math.ceil(at / 8) !== encodedData.length) refuse('encodedData has further bytes');
+  while (at < encodedData.length * 8) if (nextBit() === 1) refuse('a bit after the last number is set');
+  return words;
+};
+
+/** Returns a list of 8-byte hashes, big endian, as words. */
+export const wordsOfHashes = (hashes: Uint8Array): Words => {
+  const view = new DataView(hashes.buffer, hashes.byteOffset, hashes.byteLength);
+  return Uint32Array.from({ length: hashes.length / 4 }, (_, n) => view.getUint32(4 * n));
+};
+
+export const hashesOfWords = (words: Words): Uint8Array => {
+  const hashes = new Uint8Array(4 * words.length);
+  const view = new DataView(hashes.buffer);
+  for (const [n, word] of words.entries()) view.setUint32(4 * n, word);
+  return hashes;
+};
+
+/** Returns numbers of 32 bits as words. */
+export const wordsOfIndices = (indices: Uint32Array): Words => {
+  const words = new Uint32Array(2 * indices.length);
+  for (const [n, index] of indices.entries()) words[2 * n + 1] = index;
+  return words;
+};
+export const indicesOfWords = (words: Words): Uint32Array => words.filter((_, n) => n % 2 === 1);
