@@ -15,6 +15,7 @@ import * as entryHistories from './migrations/0034-entry-histories.js';
 import * as changedThreats from './migrations/0035-changed-threats.js';
 import * as boundedTimes from './migrations/0036-bounded-times.js';
 import * as register from './migrations/0037-register.js';
+import * as localLists from './migrations/0038-local-lists.js';
 import { createPool, requireSessions } from '../postgres/pool.js';
 import { isTransient, asConfigError } from '../postgres/transient-errors.js';
 import { type Config, ConfigError } from '../runtime/config.js';
@@ -36,6 +37,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0035-changed-threats': changedThreats,
   '0036-bounded-times': boundedTimes,
   '0037-register': register,
+  '0038-local-lists': localLists,
 };
 
 /**
