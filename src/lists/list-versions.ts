@@ -21,12 +21,14 @@ export const READ_LISTS = statement(
     sha256: 'bytea',
     covers: json<readonly string[]>(),
     notCovered: json<NotCovered>(),
+    cutAt: 'bigint',
+    signature: nullable('bytea'),
     publicKey: nullable('text'),
     /** Since the version was last found to be current, in ms. */
     ageMs: 'bigint',
   },
   `
-    select name, number, sha256, covers, not_covered as "notCovered", public_key as "publicKey",
+    select name, number, sha256, covers, not_covered as "notCovered", cut_at as "cutAt", signature, public_key as "publicKey",
       greatest(${CLOCK} - checked_at, 0) as "ageMs"
     from service.lists`,
 );
@@ -55,22 +57,18 @@ export const FIRST_OF_NEWEST = statement(
     ) newest where bytes <= :maxBytes`,
 );
 
-/** The versions after one, in order: at least one, and at most about `maxBytes`. */
+/** The versions after one up to another, in order: at least one, and at most about `maxBytes`. */
 export const READ_LIST_VERSIONS = statement(
   'lists-read-versions',
-  { name: 'text', after: 'bigint', limit: 'integer', maxBytes: 'bigint' },
-  {
-    number: 'bigint',
-    cutAt: 'bigint',
-    sha256: 'bytea',
-    removed: 'bytea',
-    added: 'bytea',
-    signature: nullable('bytea'),
-  },
+  { name: 'text', after: 'bigint', upTo: 'bigint', limit: 'integer', maxBytes: 'bigint' },
+  { number: 'bigint', sha256: 'bytea', removed: 'bytea', added: 'bytea' },
   `
-    select number, cut_at as "cutAt", sha256, removed, added, signature from (
+    select number, sha256, removed, added from (
       select *, sum(${SIZE}) over in_order as bytes, row_number() over in_order as nth
-      from (select * from service.list_versions where name = :name and number > :after order by number limit :limit) v
+      from (
+        select * from service.list_versions where name = :name and number > :after and number <= :upTo
+        order by number limit :limit
+      ) v
       window in_order as (order by number rows unbounded preceding)
     ) sized where nth = 1 or bytes <= :maxBytes order by number`,
 );
@@ -79,8 +77,8 @@ export const ADD_LISTS = statement(
   'lists-add',
   { names: 'text[]', sha256: 'bytea' },
   `
-    insert into service.lists (name, number, sha256, covers, not_covered, checked_at)
-    select name, 0, :sha256, '[]', '[]', 0 from unnest(:names) name order by name on conflict do nothing`,
+    insert into service.lists (name, number, sha256, covers, not_covered, cut_at, checked_at)
+    select name, 0, :sha256, '[]', '[]', 0, 0 from unnest(:names) name order by name on conflict do nothing`,
 );
 
 /** Moves a list on, if it still has the version that the new version was made from. */
@@ -94,12 +92,14 @@ export const MOVE_LIST = statement(
     sha256: 'bytea',
     covers: 'json',
     notCovered: 'json',
+    cutAt: 'bigint',
+    signature: nullable('bytea'),
     publicKey: nullable('text'),
   },
   { number: 'bigint' },
   `
     update service.lists set number = :number, sha256 = :sha256, covers = :covers, not_covered = :notCovered,
-      public_key = :publicKey, checked_at = ${CLOCK}
+      cut_at = :cutAt, signature = :signature, public_key = :publicKey, checked_at = ${CLOCK}
     where name = :name and number = :from and sha256 = :fromSha256 returning number`,
 );
 
@@ -112,12 +112,17 @@ export const ADD_LIST_VERSION = statement(
     sha256: 'bytea',
     removed: 'bytea',
     added: 'bytea',
-    signature: nullable('bytea'),
     hashes: nullable('bytea'),
   },
   `
-    insert into service.list_versions (name, number, cut_at, sha256, removed, added, signature, hashes)
-    values (:name, :number, :cutAt, :sha256, :removed, :added, :signature, :hashes)`,
+    insert into service.list_versions (name, number, cut_at, sha256, removed, added, hashes)
+    values (:name, :number, :cutAt, :sha256, :removed, :added, :hashes)`,
+);
+
+export const DROP_LIST_VERSIONS = statement(
+  'lists-drop-versions',
+  { name: 'text' },
+  'delete from service.list_versions where name = :name',
 );
 
 export const DROP_OLDER_HASHES = statement(
@@ -154,6 +159,8 @@ export interface NewVersion extends Change {
   readonly cutAt: number;
   readonly signature: Buffer | null;
   readonly hashes: Uint8Array;
+  /** Whether the stored versions are broken: they are deleted, and the list is stored whole. */
+  readonly isReplaced: boolean;
 }
 
 /** Another process has published a version, or the database was restored. */
@@ -174,6 +181,10 @@ const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
 export const addLists = (connection: Connection, sha256: Buffer): Promise<unknown> =>
   ADD_LISTS.run(connection, { names: [...LIST_NAMES], sha256 });
 
+/** Whether a version only says that the list of before is current. */
+export const isUnchanged = ({ from, sha256, isReplaced }: NewVersion): boolean =>
+  !isReplaced && from.number > 0 && sha256.equals(from.sha256);
+
 /**
  * Stores one version of each list or none, if every list still has the version that its new version was made from.
  * Versions without a change only store what is covered and that they are current.
@@ -188,9 +199,8 @@ export const storeVersions = (
   inTransaction(pool, async (connection) => {
     // Every process locks the lists in the same order.
     for (const version of versions.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      const { name, from, sha256, removed, added, cutAt, signature, hashes } = version;
-      const isSame = sha256.equals(from.sha256) && from.number > 0;
-      const number = isSame ? from.number : from.number + 1;
+      const { name, from, sha256, removed, added, cutAt, signature, hashes, isReplaced } = version;
+      const number = isUnchanged(version) ? from.number : from.number + 1;
       const moved = await MOVE_LIST.run(connection, {
         name,
         from: from.number,
@@ -199,10 +209,14 @@ export const storeVersions = (
         sha256,
         covers: JSON.stringify(covers),
         notCovered: JSON.stringify(notCovered),
+        cutAt,
+        signature,
         publicKey,
       });
       if (moved.length === 0) throw new VersionMoved(`The list ${name} no longer has version ${from.number}`);
-      if (isSame) continue;
+      if (number === from.number) continue;
+      // The row of the list may have been deleted by hand, but not its versions.
+      if (isReplaced || from.number === 0) await DROP_LIST_VERSIONS.run(connection, { name });
       const isWhole = await isWholeDue(connection, version);
       await ADD_LIST_VERSION.run(connection, {
         name,
@@ -211,7 +225,6 @@ export const storeVersions = (
         sha256,
         removed: bufferOf(removed),
         added: bufferOf(added),
-        signature,
         hashes: isWhole ? bufferOf(hashes) : null,
       });
       if (isWhole) await DROP_OLDER_HASHES.run(connection, { name, number });

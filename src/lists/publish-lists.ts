@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { formatInstant } from '../events/instant.js';
 import type { BuiltLists } from './built-lists.js';
 import { markOf } from './history.js';
-import { addLists, type NewVersion, storeVersions } from './list-versions.js';
+import { addLists, isUnchanged, type NewVersion, storeVersions } from './list-versions.js';
 import { type ServedList, tokenOf } from './served-list.js';
 import { changeBetween, checksumOf, requireSorted } from './sorted-hashes.js';
 
@@ -31,9 +31,13 @@ export const signedText = (name: string, version: string, sha256: Buffer, cutAt:
   [name, version, sha256.toString('hex'), formatInstant(cutAt)].join('\n');
 
 const EMPTY = new Uint8Array();
+const NO_CHANGE = { removed: EMPTY, added: EMPTY };
+/** How old the instant of a signed version may become, so that clients can tell a list that is current from an old one. */
+const SIGNED_EVERY_MS = 60 * 60_000;
 
 /**
- * Stores a version of each list that differs from the version in the database, all in one transaction.
+ * Stores a version of each list that differs from the version in the database, all in one transaction. A list whose
+ * stored versions are broken is stored whole.
  * @param served what this process has read from the database
  * @param cutAt when the build began, in ms by the database's clock
  * @returns whether a version was stored; otherwise the lists are current
@@ -48,20 +52,25 @@ export const publishLists = async (
   cutAt: number,
   signer?: Signer,
 ): Promise<boolean> => {
-  const versions: NewVersion[] = [];
   const sha256OfEmpty = await checksumOf(EMPTY);
-  for (const { name, current } of served) {
-    const hashes = built.lists.get(name) ?? EMPTY;
-    requireSorted(hashes);
-    const change = changeBetween(current?.hashes ?? EMPTY, hashes);
-    const sha256 = await checksumOf(hashes);
-    const from = { number: current?.number ?? 0, sha256: current?.sha256 ?? sha256OfEmpty };
-    const token = tokenOf({ number: from.number + 1, mark: markOf(sha256) });
-    const signature =
-      signer === undefined ? null : sign(null, Buffer.from(signedText(name, token, sha256, cutAt)), signer.key);
-    versions.push({ name, from, sha256, cutAt, signature, hashes, ...change });
-  }
+  const publicKey = signer?.publicKey ?? null;
+  const versions = await Promise.all(
+    served.map(async ({ name, current, head, isBroken }): Promise<NewVersion> => {
+      const hashes = built.lists.get(name) ?? EMPTY;
+      requireSorted(hashes);
+      const change = isBroken ? NO_CHANGE : changeBetween(current?.hashes ?? EMPTY, hashes);
+      const sha256 = await checksumOf(hashes);
+      const from = { number: head?.number ?? 0, sha256: head?.sha256 ?? sha256OfEmpty };
+      const version = { name, from, sha256, cutAt, signature: null, hashes, isReplaced: isBroken, ...change };
+      const isSame = isUnchanged(version);
+      if (isSame && cutAt < head!.cutAt + SIGNED_EVERY_MS && head!.publicKey === publicKey)
+        return { ...version, cutAt: head!.cutAt, signature: head!.signature };
+      if (signer === undefined) return version;
+      const token = tokenOf({ number: from.number + (isSame ? 0 : 1), mark: markOf(sha256) });
+      return { ...version, signature: sign(null, Buffer.from(signedText(name, token, sha256, cutAt)), signer.key) };
+    }),
+  );
   await addLists(pool, sha256OfEmpty);
-  await storeVersions(pool, versions, built, signer?.publicKey ?? null);
-  return versions.some(({ from, sha256 }) => from.number === 0 || !sha256.equals(from.sha256));
+  await storeVersions(pool, versions, built, publicKey);
+  return !versions.every(isUnchanged);
 };

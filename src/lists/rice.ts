@@ -88,70 +88,10 @@ export const encodeRice = async (words: Words, width: RiceWidth): Promise<RiceCo
   return { firstValue, riceParameter, entriesCount: count, encodedData: writer.bytes.subarray(0, Math.ceil(bits / 8)) };
 };
 
-/**
- * Decodes numbers.
- * @param maxNumbers the most numbers that are accepted
- * @throws RangeError if the coding is malformed: its parameter or number is not allowed, its data end too early or have
- *   further bytes or set bits, or a number is not greater than its predecessor or exceeds the width
- */
-export const decodeRice = (
-  { firstValue, riceParameter, entriesCount, encodedData }: RiceCoded,
-  width: RiceWidth,
-  maxNumbers: number,
-): Words => {
-  const { min, max } = RICE_WIDTHS[width];
-  const refuse = (issue: string): never => {
-    throw new RangeError(`The Rice-coded data are malformed: ${issue}`);
-  };
-  const limit = 1n << BigInt(width);
-  if (firstValue < 0n || firstValue >= limit) refuse(`firstValue is not a number of ${width} bits`);
-  if (!Number.isInteger(entriesCount) || entriesCount < 0 || entriesCount >= maxNumbers)
-    refuse(`entriesCount is ${entriesCount}; it must be less than ${maxNumbers}`);
-  const isSingle = entriesCount === 0;
-  if (isSingle ? riceParameter !== 0 : !(riceParameter >= min && riceParameter <= max))
-    refuse(`riceParameter is ${riceParameter}; it must be ${isSingle ? '0' : `from ${min} to ${max}`}`);
-  // Checked before memory is reserved: each number takes at least a bit for the quotient, and the remainder.
-  if (encodedData.length * 8 < entriesCount * (riceParameter + 1)) refuse('encodedData ends too early');
-  const words = new Uint32Array(2 * (entriesCount + 1));
-  const parameter = BigInt(riceParameter);
-  let at = 0;
-  const nextBit = (): number => {
-    if (at >= encodedData.length * 8) refuse('encodedData ends too early');
-    const bit = (encodedData[at >>> 3]! >>> (at & 7)) & 1;
-    at += 1;
-    return bit;
-  };
-  let value = firstValue;
-  for (let n = 0; n <= entriesCount; n++) {
-    if (n > 0) {
-      let quotient = 0n;
-      while (nextBit() === 1) quotient += 1n;
-      let remainder = 0n;
-      for (let bit = 0n; bit < parameter; bit++) if (nextBit() === 1) remainder |= 1n << bit;
-      const difference = (quotient << parameter) | remainder;
-      if (difference === 0n) refuse(`number ${n} is equal to its predecessor`);
-      value += difference;
-    }
-    if (value >= limit) refuse(`number ${n} exceeds ${width} bits`);
-    words[2 * n] = Number(value >> 32n);
-    words[2 * n + 1] = Number(value & 0xffffffffn);
-  }
-  if (Math.ceil(at / 8) !== encodedData.length) refuse('encodedData has further bytes');
-  while (at < encodedData.length * 8) if (nextBit() === 1) refuse('a bit after the last number is set');
-  return words;
-};
-
 /** Returns a list of 8-byte hashes, big endian, as words. */
 export const wordsOfHashes = (hashes: Uint8Array): Words => {
   const view = new DataView(hashes.buffer, hashes.byteOffset, hashes.byteLength);
   return Uint32Array.from({ length: hashes.length / 4 }, (_, n) => view.getUint32(4 * n));
-};
-
-export const hashesOfWords = (words: Words): Uint8Array => {
-  const hashes = new Uint8Array(4 * words.length);
-  const view = new DataView(hashes.buffer);
-  for (const [n, word] of words.entries()) view.setUint32(4 * n, word);
-  return hashes;
 };
 
 /** Returns numbers of 32 bits as words. */
@@ -160,4 +100,3 @@ export const wordsOfIndices = (indices: Uint32Array): Words => {
   for (const [n, index] of indices.entries()) words[2 * n + 1] = index;
   return words;
 };
-export const indicesOfWords = (words: Words): Uint32Array => words.filter((_, n) => n % 2 === 1);

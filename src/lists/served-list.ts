@@ -3,7 +3,7 @@ import { limit } from '../limits.js';
 import type { RowOf } from '../postgres/statement.js';
 import type { ListName } from './built-lists.js';
 import { History, markOf, type VersionMark } from './history.js';
-import { FIRST_OF_NEWEST, READ_LIST_VERSIONS, type READ_LISTS, READ_WHOLE_LIST } from './list-versions.js';
+import { FIRST_OF_NEWEST, READ_LIST_VERSIONS, READ_LISTS, READ_WHOLE_LIST } from './list-versions.js';
 import { applyChange, checksumOf, countOf, mergeChanges, type Change } from './sorted-hashes.js';
 
 type Head = RowOf<typeof READ_LISTS>;
@@ -23,10 +23,14 @@ export interface ListVersion extends VersionMark {
   /** What clients call the version. A version that a restore has replaced has another checksum, and so another name. */
   readonly token: string;
   readonly sha256: Buffer;
-  /** The version has everything that was stored before this instant, in ms. */
-  readonly cutAt: number;
-  readonly signature: Buffer | null;
   readonly hashes: Uint8Array;
+}
+
+/** One version of a list as it is served. */
+export interface CurrentList {
+  readonly name: ListName;
+  readonly version: ListVersion;
+  readonly head: Head;
 }
 
 export const tokenOf = ({ number, mark }: VersionMark): string => `${number}-${mark}`;
@@ -42,14 +46,30 @@ export const readToken = (text: string): VersionMark | undefined => {
 export class BrokenVersions extends Error {}
 
 const EMPTY = new Uint8Array();
-const INITIAL = { number: 0, cutAt: 0, hashes: EMPTY };
+const INITIAL = { number: 0, hashes: EMPTY };
 
 /** The newest version of one list, and the changes that led to it, as far as they fit into memory. */
 export class ServedList {
   private history = new History(MAX_HISTORY_BYTES);
   private newest: ListVersion | undefined;
+  private newestHead: Head | undefined;
+  private broken = false;
 
   constructor(readonly name: ListName) {}
+
+  /** What the database says of the newest version. */
+  get head(): Head | undefined {
+    return this.newestHead;
+  }
+
+  /** Whether the stored versions contradict their checksums. */
+  get isBroken(): boolean {
+    return this.broken;
+  }
+
+  get entries(): number | undefined {
+    return this.newest === undefined ? undefined : countOf(this.newest.hashes);
+  }
 
   /** Undefined until a version has been built and read. */
   get current(): ListVersion | undefined {
@@ -58,35 +78,49 @@ export class ServedList {
 
   /**
    * Reads the versions up to `head`. If this process has a version that the database does not have, as after a restore,
-   * everything is read again.
-   * @returns whether the version is another one now
-   * @throws BrokenVersions if the stored versions contradict their checksums; the database's error
+   * everything is read again. The list changes at once, with its signature.
+   * @returns whether the version or its signature is another one now
+   * @throws BrokenVersions if the stored versions contradict their checksums: nothing is served then; the database's error
    */
   async follow(pool: Pool, head: Head): Promise<boolean> {
-    const before = this.newest;
-    if (head.number === 0) this.reset();
-    else if (before === undefined || head.number < before.number) await this.readAll(pool, head);
-    else if (head.number > before.number || !head.sha256.equals(before.sha256))
-      try {
-        await this.readAfter(pool, before, this.history, head);
-      } catch (error) {
-        if (!(error instanceof BrokenVersions)) throw error;
-        await this.readAll(pool, head);
-      }
-    return this.newest !== before;
+    const [before, headBefore] = [this.newest, this.newestHead];
+    try {
+      if (head.number === 0) this.reset();
+      else if (before === undefined || head.number < before.number) await this.readAll(pool, head);
+      else if (head.number > before.number || !head.sha256.equals(before.sha256))
+        await this.readAfter(pool, before, head).catch((error: unknown) => {
+          if (error instanceof BrokenVersions) return this.readAll(pool, head);
+          throw error;
+        });
+    } catch (error) {
+      if (error instanceof BrokenVersions) this.reset();
+      this.broken = error instanceof BrokenVersions;
+      if (this.broken) this.newestHead = head;
+      throw error;
+    }
+    this.broken = false;
+    this.newestHead = head;
+    return this.newest !== before || head.cutAt !== headBefore?.cutAt;
+  }
+
+  /** The version with what the database says of it; undefined until a version has been built and read. */
+  get served(): CurrentList | undefined {
+    const { name, newest: version, newestHead: head } = this;
+    return version === undefined || head === undefined ? undefined : { name, version, head };
   }
 
   /**
-   * Returns what has changed since a version of a client, or undefined if the client needs the whole list: its version is
+   * Whether a client with a version can be sent what has changed. Otherwise it needs the whole list: its version is
    * unknown, too old, or further from the newest version than the empty list.
    */
-  async changeSince(
-    since: VersionMark,
-  ): Promise<{ readonly version: ListVersion; readonly change: Change } | undefined> {
-    const version = this.newest;
+  canUpdate(since: VersionMark): boolean {
     const found = this.history.after(since);
-    if (version === undefined || found === undefined || found.hashes > countOf(version.hashes)) return undefined;
-    return { version, change: await mergeChanges(found.changes) };
+    return found !== undefined && this.newest !== undefined && found.hashes <= countOf(this.newest.hashes);
+  }
+
+  /** Returns what has changed since a version, of which `canUpdate` is true now. Later versions do not change the result. */
+  changeSince(since: VersionMark): Promise<Change> {
+    return mergeChanges(this.history.after(since)!.changes);
   }
 
   private reset(): void {
@@ -95,49 +129,47 @@ export class ServedList {
   }
 
   private async readAll(pool: Pool, head: Head): Promise<void> {
-    this.reset();
     const { name } = this;
     const [whole] = await READ_WHOLE_LIST.run(pool, { name });
     const [first] = await FIRST_OF_NEWEST.run(pool, { name, maxBytes: MAX_HISTORY_BYTES });
-    const base = whole === undefined ? INITIAL : { ...INITIAL, number: whole.number, hashes: whole.hashes! };
-    const history = new History(MAX_HISTORY_BYTES);
-    await this.readAfter(pool, base, history, head, Math.min(first?.number ?? Infinity, base.number || 1) - 1);
-    this.history = history;
+    const base = whole === undefined ? INITIAL : { number: whole.number, hashes: whole.hashes! };
+    await this.readAfter(pool, base, head, Math.min(first?.number ?? Infinity, base.number || 1) - 1);
   }
 
   /**
-   * Applies the versions after `base`. The versions from `after` to `base` only enter the history.
+   * Applies the versions after `base`. The versions from `after` to `base` only enter the history, which is then a new one.
    * @throws BrokenVersions
    */
   private async readAfter(
     pool: Pool,
     base: Pick<ListVersion, 'number' | 'hashes'>,
-    history: History,
     head: Head,
-    after = base.number,
+    after?: number,
   ): Promise<void> {
     const { name } = this;
     let { hashes } = base;
-    let read = after;
-    let last: Omit<ListVersion, 'hashes' | 'token' | 'mark'> | undefined;
+    let read = after ?? base.number;
+    let sha256: Uint8Array = EMPTY;
     const found: (VersionMark & { readonly change: Change })[] = [];
     while (read < head.number) {
-      const rows = await READ_LIST_VERSIONS.run(pool, { name, after: read, ...PAGE });
+      const rows = await READ_LIST_VERSIONS.run(pool, { name, after: read, upTo: head.number, ...PAGE });
       if (rows.length === 0) break;
       for (const { number, removed, added, ...row } of rows) {
         const isFirst = found.length === 0 && number <= base.number;
         if (!isFirst && number !== read + 1) throw new BrokenVersions(`Version ${read + 1} of ${name} is missing`);
         if (number > base.number) hashes = this.apply(hashes, number, { removed, added });
-        last = { number, ...row };
+        ({ sha256 } = row);
         read = number;
         found.push({ number, mark: markOf(row.sha256), change: { removed, added } });
       }
     }
-    if (last === undefined || !last.sha256.equals(await checksumOf(hashes)))
+    if (!head.sha256.equals(sha256) || !head.sha256.equals(await checksumOf(hashes)))
       throw new BrokenVersions(`The versions of ${name} up to ${read} do not lead to the checksum of ${head.number}`);
-    for (const { change, ...mark } of found) history.add(mark, change);
-    const mark = markOf(last.sha256);
-    this.newest = { ...last, mark, token: tokenOf({ number: last.number, mark }), hashes };
+    if (after !== undefined) this.history = new History(MAX_HISTORY_BYTES);
+    for (const { change, ...version } of found) this.history.add(version, change);
+    const version = { number: head.number, mark: markOf(head.sha256) };
+    this.newest = { ...version, token: tokenOf(version), sha256: head.sha256, hashes };
+    this.newestHead = head;
   }
 
   private apply(hashes: Uint8Array, number: number, change: Change): Uint8Array {
@@ -148,3 +180,23 @@ export class ServedList {
     }
   }
 }
+
+/**
+ * Reads the newest versions of the lists. One list that is broken does not keep the others from being read.
+ * @returns the lists that have changed
+ * @throws BrokenVersions; the database's error
+ */
+export const followLists = async (pool: Pool, served: readonly ServedList[]): Promise<readonly ServedList[]> => {
+  const changed: ServedList[] = [];
+  let failure: unknown;
+  for (const head of await READ_LISTS.run(pool, {})) {
+    const list = served.find(({ name }) => name === head.name);
+    try {
+      if ((await list?.follow(pool, head)) === true) changed.push(list!);
+    } catch (error) {
+      failure ??= error;
+    }
+  }
+  if (failure !== undefined) throw failure;
+  return changed;
+};

@@ -121,17 +121,6 @@ export const removalIndices = (after: Uint8Array, { removed, added }: Change): U
   });
 };
 
-/** Returns the list that follows when these indices are removed and then these hashes are added, as a client does. */
-export const updateList = (before: Uint8Array, removals: Uint32Array, added: Uint8Array): Uint8Array => {
-  const removed = new Uint8Array(removals.length * HASH_BYTES);
-  for (const [n, index] of removals.entries()) {
-    if (index >= countOf(before) || (n > 0 && index <= removals[n - 1]!))
-      throw new RangeError(`Index ${index} of a removal is not ascending, or beyond the ${countOf(before)} hashes`);
-    removed.set(before.subarray(index * HASH_BYTES, (index + 1) * HASH_BYTES), n * HASH_BYTES);
-  }
-  return applyChange(before, { removed, added });
-};
-
 /** How many hashes are merged between two looks at the clock. */
 const HASHES_PER_LOOK = 512;
 

@@ -1,15 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import {
-  decodeRice,
-  encodeRice,
-  hashesOfWords,
-  indicesOfWords,
-  RICE_WIDTHS,
-  type RiceCoded,
-  wordsOfHashes,
-  wordsOfIndices,
-} from '../../src/lists/rice.js';
+import { encodeRice, RICE_WIDTHS, type RiceCoded, wordsOfHashes, wordsOfIndices } from '../../src/lists/rice.js';
+import { decodeRice, hashesOfWords, indicesOfWords } from './client.js';
 import { randomHashes } from './random-hashes.js';
 
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

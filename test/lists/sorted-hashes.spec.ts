@@ -9,9 +9,9 @@ import {
   mergeChanges,
   removalIndices,
   requireSorted,
-  updateList,
 } from '../../src/lists/sorted-hashes.js';
 import { Random } from '../support/random.js';
+import { updateList } from './client.js';
 import { listOf, randomHashes } from './random-hashes.js';
 
 const list = (...numbers: number[]): Uint8Array => listOf(numbers.map(BigInt));

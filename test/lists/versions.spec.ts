@@ -4,10 +4,11 @@ import { type BuiltLists, LIST_NAMES } from '../../src/lists/built-lists.js';
 import { OLD_LIST_VERSIONS, READ_LISTS, VersionMoved } from '../../src/lists/list-versions.js';
 import { publishLists, readSigner, type Signer, signedText } from '../../src/lists/publish-lists.js';
 import { readToken, ServedList, tokenOf } from '../../src/lists/served-list.js';
-import { removalIndices, updateList } from '../../src/lists/sorted-hashes.js';
+import { removalIndices } from '../../src/lists/sorted-hashes.js';
 import { deleteExpired } from '../../src/read-models/expiry.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
+import { updateList } from './client.js';
 import { listOf, randomHashes } from './random-hashes.js';
 
 const CUT = 1_790_000_000_000;
@@ -47,8 +48,26 @@ describe('The versions of a list', () => {
     expect(await one.publish(list(1, 2))).toBe(true);
     expect(await one.publish(list(1, 2))).toBe(false);
     expect(await one.publish(list(1, 3))).toBe(true);
-    expect(one.all.current).toMatchObject({ number: 2, hashes: list(1, 3), cutAt: CUT, signature: null });
+    expect(one.all.current).toMatchObject({ number: 2, hashes: list(1, 3) });
+    expect(one.all.head).toMatchObject({ cutAt: CUT, signature: null });
     expect((await new Process().follow()).all.current).toEqual(one.all.current);
+  });
+
+  it('get a new instant and signature at least hourly, without another version', async () => {
+    const hours = (count: number): number => CUT + count * 3_600_000;
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const signer = readSigner(privateKey.export({ format: 'pem', type: 'pkcs8' }) as string);
+    const one = new Process();
+    const seen = async (cutAt: number, by?: Signer): Promise<unknown[]> => {
+      await one.publish(list(1), cutAt, by);
+      const { cutAt: signedAt, signature } = one.all.head!;
+      return [one.all.current!.number, signedAt, signature !== null];
+    };
+    expect(await seen(CUT)).toEqual([1, CUT, false]);
+    expect(await seen(hours(0.5))).toEqual([1, CUT, false]);
+    expect(await seen(hours(0.6), signer)).toEqual([1, hours(0.6), true]);
+    expect(await seen(hours(1.5), signer)).toEqual([1, hours(0.6), true]);
+    expect(await seen(hours(1.6), signer)).toEqual([1, hours(1.6), true]);
   });
 
   it('are refused if another process has published first, and leave nothing of any list', async () => {
@@ -89,10 +108,10 @@ describe('The versions of a list', () => {
     for (const { all } of [builder, follower, await new Process().follow()]) {
       let changes = 0;
       for (const { token, hashes: before } of clients) {
-        const found = await all.changeSince(readToken(token)!);
-        if (found === undefined) continue;
+        const since = readToken(token)!;
+        if (!all.canUpdate(since)) continue;
         changes += 1;
-        const { change, version } = found;
+        const [change, version] = [await all.changeSince(since), all.current!];
         expect(updateList(before, removalIndices(version.hashes, change), change.added)).toEqual(all.current!.hashes);
       }
       expect(changes).toBeGreaterThan(20);
@@ -114,8 +133,8 @@ describe('The versions of a list', () => {
     expect(lost.number).toBe(2);
     for (const { all } of [restarted, await other.follow(), await new Process().follow()]) {
       expect(all.current!.hashes).toEqual(list(1, 2, 3, 4, 6, 7));
-      expect(await all.changeSince(lost)).toBeUndefined();
-      expect((await all.changeSince(readToken(tokenOf(restarted.all.current!))!))!.change.added).toHaveLength(0);
+      expect(all.canUpdate(lost)).toBe(false);
+      expect((await all.changeSince(readToken(tokenOf(restarted.all.current!))!)).added).toHaveLength(0);
     }
   });
 
@@ -152,7 +171,8 @@ describe('The versions of a list', () => {
     const builder = new Process();
     const signer = readSigner(privateKey.export({ format: 'pem', type: 'pkcs8' }) as string);
     await builder.publish(list(1), CUT, signer);
-    const { token, sha256, signature } = builder.all.current!;
+    const { token, sha256 } = builder.all.current!;
+    const { signature } = builder.all.head!;
     const isValid = (name: string): boolean =>
       verify(null, Buffer.from(signedText(name, token, sha256, CUT)), publicKey, signature!);
     expect([isValid('all-8b'), isValid('own-8b')]).toEqual([true, false]);

@@ -7,6 +7,8 @@ const TABLES = [
     sha256 bytea not null,
     covers json not null,
     not_covered json not null,
+    cut_at bigint not null,
+    signature bytea,
     public_key text,
     checked_at bigint not null
   )`,
@@ -17,7 +19,6 @@ const TABLES = [
     sha256 bytea not null,
     removed bytea not null,
     added bytea not null,
-    signature bytea,
     hashes bytea,
     primary key (name, number)
   )`,

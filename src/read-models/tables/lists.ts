@@ -11,7 +11,10 @@ export interface ListTables {
     /** The sources that the lists contain. */
     covers: unknown;
     not_covered: unknown;
-    /** Base64. Absent: the versions are not signed. */
+    /** The version has everything that was stored before this instant, in ms. Moves on at least hourly. */
+    cut_at: number;
+    signature: Buffer | null;
+    /** Base64. Absent: the version is not signed. */
     public_key: string | null;
     /** When the version was last found to be current, in ms. */
     checked_at: number;
@@ -20,12 +23,11 @@ export interface ListTables {
   'service.list_versions': {
     name: string;
     number: number;
-    /** The version has everything that was stored before this instant, in ms. */
+    /** When the version was built, in ms. */
     cut_at: number;
     sha256: Buffer;
     removed: Buffer;
     added: Buffer;
-    signature: Buffer | null;
     /** All hashes of the version. Only one version of a list has them. */
     hashes: Buffer | null;
   };

@@ -6,12 +6,12 @@ import { limit } from '../limits.js';
 import { READ_CLOCK } from '../postgres/statement.js';
 import { Lease } from '../read-models/lease.js';
 import type { BuiltLists } from './built-lists.js';
-import { READ_LISTS, VersionMoved } from './list-versions.js';
+import { VersionMoved } from './list-versions.js';
 import { publishLists, type Signer } from './publish-lists.js';
-import type { ServedList } from './served-list.js';
+import { BrokenVersions, followLists, type ServedList } from './served-list.js';
 
 /** The time from the begin of one build to the begin of the next one. */
-const INTERVAL_MS = limit('interval of the versions of a list', 2_000, 'ms', 'list', 'waits');
+const INTERVAL_MS = limit('interval of the versions of a list', 1_500, 'ms', 'list', 'waits');
 /** How often unchanged lists are stored as current. */
 const CHECKED_EVERY_MS = 30_000;
 const LANE = 'lists';
@@ -19,17 +19,11 @@ const LANE = 'lists';
 /** Builds the lists. Returns undefined if nothing has changed since the last call. */
 export type Build = () => Promise<BuiltLists | undefined>;
 
-/** Reads the newest versions of the lists. @throws BrokenVersions; the database's error */
-export const followLists = async (pool: Pool, served: readonly ServedList[]): Promise<void> => {
-  for (const head of await READ_LISTS.run(pool, {}))
-    await served.find(({ name }) => name === head.name)?.follow(pool, head);
-};
-
 /**
  * Builds and publishes the lists while this process holds the lease. The lease saves work; two processes that build at
  * once publish nothing wrong, because the second one finds that the lists have moved.
  */
-export class ListBuilder {
+export class ListPublishing {
   private readonly report: FailureReport;
   private readonly builds: Counter<'outcome'>;
   private last: BuiltLists | undefined;
@@ -76,14 +70,17 @@ export class ListBuilder {
   }
 
   /**
-   * Builds once, and publishes what differs from the stored versions, which may also have been restored.
+   * Builds once, and publishes what differs from the stored versions, which may have been restored, or be broken.
    * @throws the error of the build; the database's error
    */
   async round(): Promise<void> {
     const [{ now: cutAt } = { now: 0 }] = await READ_CLOCK.run(this.pool, {});
     this.last = (await this.build()) ?? this.last;
     if (this.last === undefined) return;
-    await followLists(this.pool, this.served);
+    await followLists(this.pool, this.served).catch((error: unknown) => {
+      if (!(error instanceof BrokenVersions)) throw error;
+      this.report.failed(error);
+    });
     const isChecked = this.clock.now() < this.checkedAt + CHECKED_EVERY_MS;
     if (this.published === this.state() && isChecked && this.last === this.publishedLists)
       return this.count('unchanged');
@@ -101,7 +98,7 @@ export class ListBuilder {
   }
 
   private state(): string {
-    return this.served.map(({ current }) => current?.token).join();
+    return this.served.map(({ current, isBroken }) => (isBroken ? '' : current?.token)).join();
   }
 
   private count(outcome: 'stored' | 'unchanged' | 'moved'): void {
