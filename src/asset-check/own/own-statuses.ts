@@ -138,6 +138,11 @@ export class OwnStatuses {
       : NOT_FOUND;
   }
 
+  /** The key and the status of each asset. */
+  get entries(): ReturnType<StatusTable['statuses']> {
+    return this.snapshot.statuses.statuses();
+  }
+
   /** Polls changes until `signal` aborts. */
   async pollUntilStopped(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);

@@ -105,6 +105,18 @@ export class StatusTable {
     };
   }
 
+  /** Yields the key and the status of each asset. */
+  *statuses(): Generator<readonly [key: string, status: StoredStatus['status']]> {
+    const { pool } = this;
+    for (const offset of this.slots) {
+      const flags = pool[offset]!;
+      if (offset === 0 || (flags & STATUS) === NO_STATUS) continue;
+      const encoding = (flags & WIDE_KEY) === 0 ? 'latin1' : 'utf16le';
+      const key = pool.toString(encoding, offset + HEADER_BYTES, this.keyEnd(offset));
+      yield [key, (flags & STATUS) === BLOCKED ? 'BLOCKED' : 'ALLOWED'];
+    }
+  }
+
   /** @throws TooManyStatuses if the table is full; the table is then unchanged */
   set(key: string, { status, match, since }: StoredStatus): void {
     if (key.length > MAX_CHARACTERS || match.length > MAX_CHARACTERS) throw new RangeError('An asset is too long');

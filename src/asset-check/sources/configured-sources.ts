@@ -94,6 +94,7 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
       id: settings.id,
       mode: settings.mode,
       appeal: settings.appeal,
+      redistribute: settings.redistribute,
       of: connect(settings),
     }));
     this.own = this.sources.some(({ of, mode }) => of.kind === 'own' && mode === 'ENABLED') ? own : undefined;
