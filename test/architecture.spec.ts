@@ -26,6 +26,8 @@ const TABLE_OWNERS: Readonly<Record<string, string>> = {
   erased_names: 'read-models',
   erasures: 'read-models',
   bounded_times: 'projections',
+  lists: 'lists',
+  list_versions: 'lists',
 };
 /** The files that may start or join the embedded PostgreSQL server. */
 const STARTS_EMBEDDED = /^src\/(?:api\/serve\.ts|ops\/worker\.ts|cli[/.])/;

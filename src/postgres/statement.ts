@@ -29,6 +29,7 @@ interface Scalars {
   json: unknown;
   jsonb: unknown;
   interval: string;
+  bytea: Buffer;
 }
 type Scalar = keyof Scalars;
 type PgType = Scalar | `${Scalar}[]`;

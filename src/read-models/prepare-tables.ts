@@ -16,6 +16,7 @@ import * as changedThreats from './migrations/0035-changed-threats.js';
 import * as boundedTimes from './migrations/0036-bounded-times.js';
 import * as register from './migrations/0037-register.js';
 import * as expiringStatuses from './migrations/0038-expiring-statuses.js';
+import * as localLists from './migrations/0039-local-lists.js';
 import { createPool, requireSessions } from '../postgres/pool.js';
 import { isTransient, asConfigError } from '../postgres/transient-errors.js';
 import { type Config, ConfigError } from '../runtime/config.js';
@@ -38,6 +39,7 @@ const MIGRATIONS: Record<string, NumberedMigration> = {
   '0036-bounded-times': boundedTimes,
   '0037-register': register,
   '0038-expiring-statuses': expiringStatuses,
+  '0039-local-lists': localLists,
 };
 
 /**

@@ -26,6 +26,7 @@ import {
   type RequestTables,
   ROWS_OF_REQUESTS,
 } from './tables/operations.js';
+import { type ListTables, ROWS_OF_LISTS } from './tables/lists.js';
 import type { RowsByTable } from './organization-rows.js';
 import { type ProjectingTables, ROWS_OF_PROJECTING } from './tables/projecting.js';
 import { kyselyOver } from '../postgres/transaction.js';
@@ -34,7 +35,7 @@ import { asUnavailable } from '../postgres/transient-errors.js';
 /**
  * The columns of all tables. Tables without a schema prefix are in the schema `read`: projections write these tables,
  * and the service can rebuild them from the log. Tables in `service` contain data that is not in the log: the progress
- * of webhook deliveries, usage by requests, and contacts of disputes.
+ * of webhook deliveries, usage by requests, contacts of disputes, and the versions of local lists.
  */
 export interface Tables
   extends
@@ -49,7 +50,8 @@ export interface Tables
     WebhookDeliveryTables,
     RequestTables,
     ErasureTables,
-    ClockTables {}
+    ClockTables,
+    ListTables {}
 
 /** How the rows of an organization are found in each table. Each table is declared beside its columns. */
 export const ROWS_OF_ORGANIZATION: RowsByTable<Tables> = {
@@ -64,6 +66,7 @@ export const ROWS_OF_ORGANIZATION: RowsByTable<Tables> = {
   ...ROWS_OF_REQUESTS,
   ...ROWS_OF_ERASURES,
   ...ROWS_OF_CLOCKS,
+  ...ROWS_OF_LISTS,
 };
 
 /**

@@ -11,7 +11,7 @@ import type { Source } from '../../src/asset-check/sources/sources.js';
 import { assetKey } from '../../src/assets/asset-key.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 
-const suffixes = new HostingSuffixes(shippedSuffixes());
+export const suffixes = new HostingSuffixes(shippedSuffixes());
 
 /** An own status: `BLOCKED URL evil.example`. */
 export type OwnStatus = `${'BLOCKED' | 'ALLOWED'} ${string}`;
@@ -36,7 +36,7 @@ const ownSource = async (statuses: readonly OwnStatus[]): Promise<Source> => {
     throw new Error(sentence);
   });
   await own.refresh();
-  return { id: 'own', mode: 'ENABLED', of: { kind: 'own', statuses: own } };
+  return { id: 'own', mode: 'ENABLED', redistribute: true, of: { kind: 'own', statuses: own } };
 };
 
 /** A guard in memory with one host per line. */
@@ -53,11 +53,22 @@ const listSource = async (
 ): Promise<Source> => {
   const bytes = Buffer.from(text);
   const content = await parseList({ chunks: [bytes], size: bytes.length }, format, verdict, suffixes);
-  const list: Pick<ListSource, 'check'> = {
+  const list: Pick<ListSource, 'check' | 'listed'> = {
+    listed: content,
     check: (parsed, hashes) => matchList(content, format, parsed, hashes, suffixes, guards),
   };
-  return { id, mode: 'ENABLED', of: { kind: 'list', list: list as ListSource } };
+  return { id, mode: 'ENABLED', redistribute: true, of: { kind: 'list', list: list as ListSource } };
 };
+
+/** Returns sources in memory: own statuses, and lists. */
+export const sourcesOf = async (
+  statuses: readonly OwnStatus[],
+  lists: readonly TestList[],
+  guards: readonly Guard[],
+): Promise<Source[]> => [
+  await ownSource(statuses),
+  ...(await Promise.all(lists.map((list, n) => listSource(list, `l${n}`, new Guards(guards))))),
+];
 
 /** Returns a function that checks a content against own statuses and lists in memory. */
 export const checkerOf = async (
@@ -65,10 +76,6 @@ export const checkerOf = async (
   lists: readonly TestList[] = [],
   guards: readonly Guard[] = [],
 ): Promise<(content: string) => AssetCheckResponse> => {
-  const sources = [
-    await ownSource(statuses),
-    ...(await Promise.all(lists.map((list, n) => listSource(list, `l${n}`, new Guards(guards))))),
-  ];
-  const checker = new AssetChecker(sources, 1_000);
+  const checker = new AssetChecker(await sourcesOf(statuses, lists, guards), 1_000);
   return (content) => checker.check(content, 'acme') as AssetCheckResponse;
 };

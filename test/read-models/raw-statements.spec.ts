@@ -118,6 +118,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   bigint: '0',
   json: '[]',
   interval: '1 day',
+  bytea: '',
 };
 
 const STATEMENT_START =

@@ -7,6 +7,7 @@ import {
   flagsForSubdomains,
   type HostTable,
   hashOfText,
+  textsOf,
   SuffixHashes,
 } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
@@ -67,6 +68,11 @@ export class Guards implements GuardedHosts {
   /** Changes whenever a guard changes. */
   get version(): number {
     return this.guards.reduce((sum, { version }) => sum + version, 0);
+  }
+
+  /** Yields the guarded hosts. One may be yielded again. */
+  *hosts(): Generator<string> {
+    for (const { table } of this.guards) if (table !== undefined) yield* textsOf(table);
   }
 
   /**

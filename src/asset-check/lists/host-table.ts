@@ -238,6 +238,12 @@ export class HostTable {
   }
 }
 
+/** Yields the text of each entry. A repeated entry may be yielded again. */
+export function* textsOf(table: HostTable): Generator<string> {
+  for (const [texts, start, end] of table.entries())
+    yield Buffer.from(texts.buffer, texts.byteOffset + start, end - start).toString('latin1');
+}
+
 /** Collects entries of at most 255 ASCII characters each. */
 export class HostTableBuilder {
   private texts: Uint8Array;

@@ -57,6 +57,11 @@ export class HostingSuffixes {
     }
   }
 
+  /** The added suffixes; one that begins with `*.` stands for every name directly under it. */
+  get added(): readonly string[] {
+    return [...this.exact, ...Array.from(this.wild, (host) => `*.${host}`)];
+  }
+
   boundaryOf(fullHost: string): Boundary {
     const host = lastLabelsOf(fullHost);
     const { publicSuffix, isPrivate } = parse(host, OPTIONS);

@@ -33,7 +33,7 @@ export class FuzzyList {
 
   constructor(
     hosts: readonly string[],
-    private readonly tolerance: number,
+    readonly tolerance: number,
   ) {
     this.targets = hosts.map((host) => ({
       host,
@@ -43,6 +43,11 @@ export class FuzzyList {
     const lengths = this.targets.map(({ name }) => name.length);
     this.shortest = Math.min(...lengths) - tolerance;
     this.longest = Math.max(...lengths) + tolerance;
+  }
+
+  /** The names that phishers imitate, each without its top-level domain. */
+  get names(): readonly string[] {
+    return this.targets.map(({ name }) => name);
   }
 
   /** Returns the host that `host` imitates, or undefined. */

@@ -88,6 +88,11 @@ export class ListSource {
     return this.content !== undefined;
   }
 
+  /** The list in use; undefined if it was never read. */
+  get listed(): ListContent | undefined {
+    return this.content;
+  }
+
   get table(): HostTable | undefined {
     return this.content?.table;
   }

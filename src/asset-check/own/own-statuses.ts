@@ -84,6 +84,12 @@ export class OwnStatuses {
     return this.snapshot.state?.checkpoint ?? -1;
   }
 
+  /** Changes whenever an event has changed a status. */
+  get version(): string {
+    const { position, assetHash, since } = this.snapshot;
+    return `${position} ${assetHash} ${since}`;
+  }
+
   get bytes(): number {
     return this.snapshot.statuses.bytes;
   }
@@ -107,6 +113,11 @@ export class OwnStatuses {
     const reading = new StatusReading(this.snapshot.statuses, this.suffixes, now);
     const result = reading.resultOf(parsed);
     return reading.validUntil === undefined ? result : { ...result, validUntil: reading.validUntil };
+  }
+
+  /** As in `StatusTable`. */
+  get keys(): ReturnType<StatusTable['keys']> {
+    return this.snapshot.statuses.keys();
   }
 
   /** Polls changes until `signal` aborts. */

@@ -172,6 +172,18 @@ export class StatusTable {
     }
   }
 
+  /** Yields each key with a status, and whether it is BLOCKED without an end. Otherwise, `get` says what it is. */
+  *keys(): Generator<readonly [key: string, isBlocked: boolean]> {
+    const { pool } = this;
+    for (const offset of this.slots) {
+      const flags = pool[offset]!;
+      if (offset === 0 || (flags & STATUS) === NO_STATUS) continue;
+      const encoding = (flags & WIDE_KEY) === 0 ? 'latin1' : 'utf16le';
+      const key = pool.toString(encoding, offset + HEADER_BYTES, this.keyEnd(offset));
+      yield [key, (flags & (STATUS | HAS_EXPIRY)) === BLOCKED];
+    }
+  }
+
   /** @throws TooManyStatuses if the table is full; the table is then unchanged */
   set(key: string, { status, match, since, expiresAt, followers }: StoredStatus): void {
     if (key.length > MAX_CHARACTERS || match.length > MAX_CHARACTERS) throw new RangeError('An asset is too long');

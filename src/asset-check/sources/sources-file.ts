@@ -11,6 +11,8 @@ interface Named {
   readonly mode: SourceMode;
   /** Where owners of wrongly listed assets can appeal. */
   readonly appeal?: string;
+  /** Whether the verdicts of the source may be passed on in local lists. Absent for a guard and for lookups. */
+  readonly redistribute?: boolean;
 }
 
 export interface OwnSettings extends Named {
@@ -92,6 +94,11 @@ class Fields {
     return typeof value === 'string' && pattern.test(value) ? value : this.reject(name, rule);
   }
 
+  flag(name: string, fallback: boolean): boolean {
+    const value = this.has(name) ? this.value[name] : fallback;
+    return typeof value === 'boolean' ? value : this.reject(name, 'must be true or false');
+  }
+
   wholeNumber(name: string, fallback: number, most: number): number {
     const value = this.has(name) ? this.value[name] : fallback;
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1 && value <= most) return value;
@@ -139,8 +146,9 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
   const mode = fields.oneOf('mode', SOURCE_MODES, 'ENABLED');
   const appeal = fields.has('appeal') && (kind === 'list' || kind === 'http') ? fields.webAddress('appeal') : undefined;
   if (kind === 'own') {
-    fields.only([...COMMON, 'maxBytes']);
-    return { id, kind, mode, maxBytes: fields.wholeNumber('maxBytes', 268_435_456, 4_294_967_295) };
+    fields.only([...COMMON, 'maxBytes', 'redistribute']);
+    const redistribute = fields.flag('redistribute', true);
+    return { id, kind, mode, redistribute, maxBytes: fields.wholeNumber('maxBytes', 268_435_456, 4_294_967_295) };
   }
   if (kind === 'http') {
     fields.only([...COMMON, 'url', 'headers', 'timeoutMs', 'appeal']);
@@ -150,7 +158,7 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
   }
   const isGuard = kind === 'guard';
   const allowed = ['format', 'url', 'file', 'refreshSeconds', 'timeoutMs', 'maxBytes'];
-  fields.only([...COMMON, ...allowed, ...(isGuard ? [] : ['verdict', 'appeal'])]);
+  fields.only([...COMMON, ...allowed, ...(isGuard ? [] : ['verdict', 'appeal', 'redistribute'])]);
   const format = isGuard ? fields.oneOf('format', GUARD_FORMATS, 'plain') : fields.oneOf('format', LIST_FORMATS);
   if (fields.has('verdict') && OWN_VERDICTS.includes(format))
     fields.reject('verdict', `does not apply to the format ${format}, where each entry has its own verdict`);
@@ -160,6 +168,7 @@ const readSource = (fields: Fields, folder: string, variable: Config['variable']
     kind,
     mode,
     appeal,
+    ...(isGuard ? {} : { redistribute: fields.flag('redistribute', false) }),
     format,
     verdict: isGuard ? 'GUARDED' : fields.oneOf('verdict', ['BLOCKED', 'ALLOWED'], 'BLOCKED'),
     url: fields.has('url') ? fields.webAddress('url') : undefined,

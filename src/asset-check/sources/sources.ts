@@ -14,6 +14,8 @@ export interface Source {
   readonly id: string;
   readonly mode: SourceMode;
   readonly appeal?: string;
+  /** Whether its verdicts may be passed on in local lists. */
+  readonly redistribute?: boolean;
   readonly of:
     | { readonly kind: 'own'; readonly statuses: OwnStatuses }
     | { readonly kind: 'list'; readonly list: ListSource }

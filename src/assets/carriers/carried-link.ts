@@ -58,6 +58,10 @@ const formsOf = (host: string): readonly Form[] | undefined => {
 /** Whether a host, or some links on it, carry links to other hosts. */
 export const isCarrier = (host: string): boolean => formsOf(host) !== undefined;
 
+/** The hosts, or domains above the hosts, on which links carry links; except those of Google. */
+export const carrierHosts = (): string[] =>
+  Array.from(BY_HOST_OR_SCHEME.keys(), (name) => name.replace(/^\*\./, '')).filter((name) => name.includes('.'));
+
 /** The links that a link carries. */
 export interface CarriedLinks {
   /** The links that may be opened. If there are several, it is unknown which of them is opened. */

@@ -213,6 +213,9 @@ export const CARRIERS = `
  */
 export const PROXIES = /^([^.]+\..+)\.(?:mcas\.ms|mcas-gov\.(?:us|ms)|rproxy\.goskope\.com)$/;
 
+/** The domains of the proxies whose hosts name the hosts that they open. */
+export const PROXY_DOMAINS = ['mcas.ms', 'mcas-gov.us', 'mcas-gov.ms', 'rproxy.goskope.com', 'translate.goog'];
+
 /**
  * Parameters in which a page of a log-in names the link that the browser opens afterwards. `_`, `-`, `.` and letter case
  * of a name are ignored.

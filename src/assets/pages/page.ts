@@ -105,6 +105,9 @@ const publishingHostOf = (host: string): PublishingHost | undefined => {
   return above?.subdomains.test(host.slice(0, dot)) === true ? above : undefined;
 };
 
+/** The hosts whose pages, and those on some hosts directly below, may be assets of their own. */
+export const publishingHosts = (): Iterable<string> => BY_HOST.keys();
+
 /** Whether many people publish pages on the host, so that the status of the host does not apply to a page. */
 export const hostsUserPages = (host: string): boolean => publishingHostOf(host)?.hasOwnPages === false;
 

@@ -97,6 +97,9 @@ export const profileHost = (host: string): Profile | undefined => {
   return name === undefined ? undefined : { type: profileHosts.type, name };
 };
 
+/** The domains whose hosts each belong to one profile. */
+export const profileDomains = (): Iterable<string> => PROFILE_HOSTS.keys();
+
 /** Maximum number of path segments that are compared with patterns, because no pattern has more segments. */
 const MAX_SEGMENTS = 8;
 

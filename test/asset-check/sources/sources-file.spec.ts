@@ -42,10 +42,11 @@ describe('The sources file', () => {
       budgetMs: 1_500,
       hostingSuffixes: ['pages.dev', '*.deep.example'],
       sources: [
-        { ...own, mode: 'ENABLED', maxBytes: 268_435_456 },
+        { ...own, mode: 'ENABLED', redistribute: true, maxBytes: 268_435_456 },
         {
           ...list,
           mode: 'ENABLED',
+          redistribute: false,
           verdict: 'BLOCKED',
           refreshSeconds: 300,
           timeoutMs: 10_000,
@@ -56,6 +57,7 @@ describe('The sources file', () => {
           kind: 'list',
           mode: 'DISABLED',
           format: 'plain',
+          redistribute: false,
           verdict: 'BLOCKED',
           file: join(folder, 'near.txt'),
           refreshSeconds: 300,

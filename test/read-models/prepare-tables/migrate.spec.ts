@@ -21,10 +21,12 @@ const shape = (): Promise<unknown> =>
 
 /** Converts the tables of this version to those of version 2.2.0, without most of their columns. */
 const AS_VERSION_2_2_0 = `
-  delete from read.later_migrations where name in ('0036-bounded-times', '0037-register', '0038-expiring-statuses');
+  delete from read.later_migrations
+    where name in ('0036-bounded-times', '0037-register', '0038-expiring-statuses', '0039-local-lists');
   alter table read.asset_statuses drop column expires_at, drop column followers;
   alter table read.asset_status_entries drop column expires_at;
-  drop table read.register, read.register_brands, read.entries, read.register_clock, service.bounded_times;
+  drop table read.register, read.register_brands, read.entries, read.register_clock, service.bounded_times,
+    service.lists, service.list_versions;
   create table read.listed_records (organization text);
   create table read.brand_records ();
   create table read.reviewed_entries ();

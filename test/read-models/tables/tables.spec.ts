@@ -12,6 +12,7 @@ const TYPES: Readonly<Record<string, string>> = {
   boolean: 'boolean',
   json: 'unknown',
   jsonb: 'unknown',
+  bytea: 'Buffer',
   ARRAY: 'string[]',
 };
 

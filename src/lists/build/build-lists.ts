@@ -1,0 +1,213 @@
+import type { Guards } from '../../asset-check/lists/guards.js';
+import type { Source } from '../../asset-check/sources/sources.js';
+import { carrierHosts } from '../../assets/carriers/carried-link.js';
+import { PROXY_DOMAINS } from '../../assets/carriers/carrier-table.js';
+import { hostsMailboxes } from '../../assets/email.js';
+import { publishingHosts } from '../../assets/pages/page.js';
+import { profileDomains } from '../../assets/profiles/profile.js';
+import { CooperativeYield } from '../../flow/time.js';
+import { formOf, type Half, rangeExpression, withParents } from '../expressions.js';
+import { addBoundaries, formsOf, markImitable } from './known-hosts.js';
+import { ALLOWED, BLOCKED, Listed, PAGES, PATTERN, UNREAD_PAGES } from './listed.js';
+import { PROBE, Questions } from './questions.js';
+import type { SuffixIndex } from './suffixes.js';
+
+type Emit = (half: Half, expression: string) => void;
+/** What a client says of a host: blocked, not blocked, or that the service must be asked. */
+type Verdict = 'BLOCKED' | 'NOT_BLOCKED' | 'ASK';
+
+/** The hosts whose pages, and those on the hosts below, only the service can read. */
+const READ_BY_SERVICE: ReadonlySet<string> = new Set([...publishingHosts(), ...carrierHosts(), ...profileDomains()]);
+const isReadByService = (host: string): boolean => withParents(host).some((one) => READ_BY_SERVICE.has(one));
+const isOfProxy = (host: string): boolean =>
+  PROXY_DOMAINS.some((domain) => host.endsWith(domain) && (host === domain || host.at(-domain.length - 1) === '.'));
+
+/** Blocks of IPv4 addresses that the check does not look up, because they are internal. */
+const INTERNAL = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['224.0.0.0', 4],
+  ['255.255.255.255', 32],
+] as const;
+
+/** What decides about the hosts below a known host, if no known host is between. */
+interface Region {
+  readonly below: Verdict;
+  readonly hasPages: boolean;
+  readonly isPattern: boolean;
+}
+const NO_REGION: Region = { below: 'NOT_BLOCKED', hasPages: false, isPattern: false };
+const PLAIN_REGION: Region = { below: 'BLOCKED', hasPages: false, isPattern: false };
+
+const labelsOf = (host: string): number => {
+  let labels = 1;
+  for (let at = host.indexOf('.'); at !== -1; at = host.indexOf('.', at + 1)) labels += 1;
+  return labels;
+};
+
+/** Emits the expressions of the sources' verdicts, by asking the sources at and below each known host. */
+class ListBuild {
+  readonly questions: Questions;
+  private readonly listed: Listed;
+  private readonly forms: ReadonlySet<string>;
+  private readonly regions = new Map<string, Region>();
+  private readonly cooperativeYield = new CooperativeYield();
+
+  constructor(
+    sources: readonly Source[],
+    private readonly suffixes: SuffixIndex,
+    guards: Guards,
+    private readonly emit: Emit,
+  ) {
+    this.questions = new Questions(sources);
+    this.listed = new Listed(sources);
+    this.forms = formsOf(this.listed.imitated);
+    addBoundaries(this.listed, suffixes, guards, this.forms);
+    markImitable(this.listed, this.forms);
+  }
+
+  async run(): Promise<void> {
+    for (const domain of PROXY_DOMAINS) this.emit('ask', `${domain}/`);
+    for (const host of READ_BY_SERVICE) this.emit('ask', `${host}/*`);
+    for (const form of this.forms) this.emit('list', `~${form}`);
+    // Hosts above are asked before those below.
+    const byLabels: string[][] = [];
+    for (const host of this.listed.hosts.keys()) (byLabels[labelsOf(host)] ??= []).push(host);
+    for (const hosts of byLabels)
+      for (const host of hosts ?? []) {
+        this.emitHost(host, this.listed.hosts.get(host)!);
+        await this.pause();
+      }
+    for (const page of this.listed.pages) {
+      this.emitPage(page);
+      await this.pause();
+    }
+    this.emitAddresses();
+    for (const key of this.listed.keys) {
+      this.emitKey(key);
+      await this.pause();
+    }
+  }
+
+  private async pause(): Promise<void> {
+    if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
+  }
+
+  private regionAbove(host: string): Region {
+    for (let at = host.indexOf('.') + 1; at > 0; at = host.indexOf('.', at) + 1) {
+      const region = this.regions.get(host.slice(at));
+      if (region !== undefined) return region;
+    }
+    return NO_REGION;
+  }
+
+  private emitHost(host: string, flags: number): void {
+    if (isOfProxy(host)) return;
+    const above = this.regionAbove(host);
+    if (flags === BLOCKED && above === NO_REGION && !this.suffixes.mayBe(host) && !hostsMailboxes(host)) {
+      this.regions.set(host, PLAIN_REGION);
+      return this.emit('list', `${host}/`);
+    }
+    const isPattern = above.isPattern || (flags & PATTERN) !== 0;
+    const at = this.verdictAt(host);
+    const found = this.verdictAt(`${PROBE}.${host}`);
+    const below = isPattern && found === 'BLOCKED' ? 'ASK' : found;
+    const hasPages = above.hasPages || (flags & PAGES) !== 0;
+    this.regions.set(host, { below, hasPages, isPattern });
+    // Below an allowed host, an imitation may be allowed too.
+    const isSaid = below !== above.below || (flags & ALLOWED) !== 0;
+    if (isSaid) this.emitVerdict(`${host}/`, below);
+    const inherited = isSaid ? below : above.below;
+    const isImitation = !isSaid && this.forms.has(formOf(host));
+    const isExact = at !== inherited || (isImitation && at === 'NOT_BLOCKED');
+    if (isExact) this.emitVerdict(`=${host}/`, at);
+    const mailbox: Verdict = this.questions.isMailboxBlocked(host) ? 'BLOCKED' : 'NOT_BLOCKED';
+    if (mailbox !== (isExact ? at : inherited)) this.emitVerdict(`@${host}/`, mailbox);
+    if (above.hasPages || (flags & UNREAD_PAGES) !== 0) this.emit('ask', `${host}/*`);
+  }
+
+  private verdictAt(host: string, rest?: string): Verdict {
+    return this.questions.isHostBlocked(host, rest) ? 'BLOCKED' : 'NOT_BLOCKED';
+  }
+
+  private emitVerdict(expression: string, verdict: Verdict): void {
+    if (verdict === 'ASK') this.emit('ask', expression);
+    else this.emit('list', verdict === 'BLOCKED' ? expression : `!${expression}`);
+  }
+
+  private emitPage(page: string): void {
+    const slash = page.indexOf('/');
+    const [host, path] = [page.slice(0, slash), page.slice(slash)];
+    if (isReadByService(host) || isOfProxy(host)) return;
+    const [atAt, atBelow] = [this.verdictAt(host, path), this.verdictAt(host, `${path}/${PROBE}`)];
+    const hasBelow = !/\.\d+$/.test(host);
+    const [belowAt, belowBelow] = hasBelow
+      ? [this.verdictAt(`${PROBE}.${host}`, path), this.verdictAt(`${PROBE}.${host}`, `${path}/${PROBE}`)]
+      : [atAt, atBelow];
+    if (new Set([atAt, atBelow, belowAt, belowBelow]).size === 1) return this.emitVerdict(page, atAt);
+    this.emitVerdict(`=${page}$`, atAt);
+    this.emitVerdict(`=${page}/`, atBelow);
+    if (!hasBelow) return;
+    this.emitVerdict(`*${page}$`, belowAt);
+    this.emitVerdict(`*${page}/`, belowBelow);
+  }
+
+  /** Emits ranges of addresses, widest first, and the addresses in none or with another verdict. */
+  private emitAddresses(): void {
+    const { ranges, addresses, unreadAddresses } = this.listed;
+    if (ranges.size > 0) for (const [address, bits] of INTERNAL) ranges.add(rangeExpression(address, bits));
+    for (const address of unreadAddresses) this.emit('ask', `${address}/*`);
+    for (const range of ranges) {
+      const probe = this.probeIn(range);
+      this.emitVerdict(range, probe === undefined ? 'ASK' : this.verdictAt(probe));
+    }
+    for (const address of addresses) this.emitVerdict(`${address}/`, this.verdictAt(address));
+  }
+
+  /** Returns an address in a range that is in no narrower range and has no entry; undefined if none was found. */
+  private probeIn(range: string): string | undefined {
+    const { ranges, addresses } = this.listed;
+    const [bits, first] = [Number(range.slice(1, range.indexOf('/'))), range.slice(range.indexOf('/') + 1)];
+    const start = first.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0);
+    const size = 2 ** (32 - bits);
+    for (let attempt = 0; attempt < Math.min(size, MAX_PROBES); attempt += 1) {
+      const value = start + ((attempt * 2_654_435_761) % size);
+      const address = [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
+      const isInNarrower = Array.from({ length: 32 - bits }, (_, more) =>
+        rangeExpression(address, bits + 1 + more),
+      ).some((one) => ranges.has(one));
+      if (!isInNarrower && !addresses.has(address)) return address;
+    }
+    return undefined;
+  }
+
+  private emitKey(key: string): void {
+    const isBlocked = this.questions.isKeyBlocked(key);
+    if (isBlocked === true) this.emit('list', key);
+    else if (isBlocked === false && key.startsWith('EMAIL:')) this.emit('list', `!${key}`);
+  }
+}
+
+/** Maximum number of addresses of a range that are tried. */
+const MAX_PROBES = 64;
+
+/**
+ * Emits what each list has of the verdicts of these sources.
+ * @param sources enabled sources: own statuses, and lists that may be passed on
+ * @returns the number of questions that were asked
+ */
+export const buildExpressions = async (
+  sources: readonly Source[],
+  suffixes: SuffixIndex,
+  guards: Guards,
+  emit: Emit,
+): Promise<number> => {
+  const build = new ListBuild(sources, suffixes, guards, emit);
+  await build.run();
+  return build.questions.asked;
+};

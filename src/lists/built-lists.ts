@@ -1,0 +1,13 @@
+/** The lists, whose entries are the first 8 bytes of the SHA-256 of an expression. */
+export const LIST_NAMES = ['all-8b', 'own-8b', 'ask-8b'] as const;
+export type ListName = (typeof LIST_NAMES)[number];
+
+/** The lists as built from the sources at one moment. */
+export interface BuiltLists {
+  /** The hashes of each list: sorted, unique values of 8 bytes, big endian. */
+  readonly lists: ReadonlyMap<ListName, Uint8Array>;
+  /** The ids of the sources that `all-8b` has. */
+  readonly covers: readonly string[];
+  /** The sources whose verdicts are not, or not all, in `all-8b`. */
+  readonly notCovered: readonly { source: string; reason: string }[];
+}

@@ -1,0 +1,111 @@
+import type { Pool } from 'pg';
+import { Counter, type Registry } from 'prom-client';
+import { type FailureReport, reportFailures } from '../flow/background.js';
+import { type Clock, monotonic } from '../flow/time.js';
+import { limit } from '../limits.js';
+import { READ_CLOCK } from '../postgres/statement.js';
+import { Lease } from '../read-models/lease.js';
+import type { BuiltLists } from './built-lists.js';
+import { VersionMoved } from './list-versions.js';
+import { publishLists, type Signer } from './publish-lists.js';
+import { BrokenVersions, type ServedList } from './served-list.js';
+
+/** The time from the begin of one build to the begin of the next one. */
+const INTERVAL_MS = limit('interval of the versions of a list', 1_500, 'ms', 'list', 'waits');
+/** How often unchanged lists are stored as current. */
+const CHECKED_EVERY_MS = 30_000;
+const LANE = 'lists';
+
+/** Builds the lists. Returns undefined if nothing has changed since the last call. */
+export type Build = () => Promise<BuiltLists | undefined>;
+
+/**
+ * Builds and publishes the lists while this process holds the lease. The lease saves work; two processes that build at
+ * once publish nothing wrong, because the second one finds that the lists have moved.
+ */
+export class ListPublishing {
+  private readonly report: FailureReport;
+  private readonly builds: Counter<'outcome'>;
+  private last: BuiltLists | undefined;
+  /** What was published last, and the versions that it led to. */
+  private publishedLists: BuiltLists | undefined;
+  private published: string | undefined;
+  private checkedAt = -Infinity;
+
+  /**
+   * @param served the lists as this process serves them
+   * @param follow reads their newest versions
+   */
+  constructor(
+    private readonly pool: Pool,
+    private readonly served: readonly ServedList[],
+    private readonly follow: () => Promise<void>,
+    private readonly build: Build,
+    registry: Registry,
+    private readonly signer?: Signer,
+    private readonly clock: Clock = monotonic,
+  ) {
+    this.report = reportFailures('build local lists', registry);
+    this.builds = new Counter({
+      name: 'threat_protection_list_builds_total',
+      help: 'Builds of the local lists, by outcome: `stored` a version, `unchanged`, or `moved` by another process',
+      labelNames: ['outcome'],
+      registers: [registry],
+    });
+    for (const outcome of ['stored', 'unchanged', 'moved']) this.builds.inc({ outcome }, 0);
+  }
+
+  /** Builds until `signal` aborts. Other processes take over when this process loses the lease. */
+  async run(signal: AbortSignal): Promise<void> {
+    const lease = new Lease(this.pool, LANE, { onError: (sentence) => this.report.failed(new Error(sentence)) });
+    while (!signal.aborted) {
+      if ((await lease.acquire(signal)) === undefined) return;
+      const lost = new AbortController();
+      const ended = AbortSignal.any([signal, lost.signal]);
+      const held = lease.hold(() => lost.abort(), ended);
+      while (!ended.aborted) {
+        const startedAt = this.clock.now();
+        await this.round().catch((error: unknown) => this.report.failed(error));
+        await this.clock.sleep(startedAt + INTERVAL_MS - this.clock.now(), ended);
+      }
+      await held;
+      if (signal.aborted) await lease.release().catch(() => {});
+    }
+  }
+
+  /**
+   * Builds once, and publishes what differs from the stored versions, which may have been restored, or be broken.
+   * @throws the error of the build; the database's error
+   */
+  async round(): Promise<void> {
+    const [{ now: cutAt } = { now: 0 }] = await READ_CLOCK.run(this.pool, {});
+    this.last = (await this.build()) ?? this.last;
+    if (this.last === undefined) return;
+    await this.follow().catch((error: unknown) => {
+      if (!(error instanceof BrokenVersions)) throw error;
+      this.report.failed(error);
+    });
+    const isChecked = this.clock.now() < this.checkedAt + CHECKED_EVERY_MS;
+    if (this.published === this.state() && isChecked && this.last === this.publishedLists)
+      return this.count('unchanged');
+    try {
+      const isStored = await publishLists(this.pool, this.served, this.last, cutAt, this.signer);
+      this.count(isStored ? 'stored' : 'unchanged');
+    } catch (error) {
+      if (!(error instanceof VersionMoved)) throw error;
+      return this.count('moved');
+    }
+    await this.follow();
+    this.published = this.state();
+    this.publishedLists = this.last;
+    this.checkedAt = this.clock.now();
+  }
+
+  private state(): string {
+    return this.served.map(({ current, isBroken }) => (isBroken ? '' : current?.token)).join();
+  }
+
+  private count(outcome: 'stored' | 'unchanged' | 'moved'): void {
+    this.builds.inc({ outcome });
+  }
+}

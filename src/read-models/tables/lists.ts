@@ -1,0 +1,36 @@
+import type { RowsByTable } from '../organization-rows.js';
+
+/** The local lists that clients keep. Hashes are 8 bytes each, sorted. */
+export interface ListTables {
+  /** The newest version of each list. */
+  'service.lists': {
+    name: string;
+    number: number;
+    /** The checksum of all hashes. */
+    sha256: Buffer;
+    /** The sources that the lists contain. */
+    covers: unknown;
+    not_covered: unknown;
+    /** The version has everything that was stored before this instant, in ms. Moves on at least hourly. */
+    cut_at: number;
+    signature: Buffer | null;
+    /** Base64. Absent: the version is not signed. */
+    public_key: string | null;
+    /** When the version was last found to be current, in ms. */
+    checked_at: number;
+  };
+  /** What each version removed from the version before, and added. Version 0 is the empty list and has no row. */
+  'service.list_versions': {
+    name: string;
+    number: number;
+    /** When the version was built, in ms. */
+    cut_at: number;
+    sha256: Buffer;
+    removed: Buffer;
+    added: Buffer;
+    /** All hashes of the version. Only one version of a list has them. */
+    hashes: Buffer | null;
+  };
+}
+
+export const ROWS_OF_LISTS: RowsByTable<ListTables> = { 'service.lists': [], 'service.list_versions': [] };

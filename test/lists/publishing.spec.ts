@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { type BuiltLists, LIST_NAMES } from '../../src/lists/built-lists.js';
+import { ListPublishing } from '../../src/lists/publishing.js';
+import { READ_LISTS } from '../../src/lists/list-versions.js';
+import { followLists, ServedList } from '../../src/lists/served-list.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
+import { listOf } from './random-hashes.js';
+
+const built = (...numbers: number[]): BuiltLists => ({
+  lists: new Map([['all-8b', listOf(numbers.map(BigInt))]]),
+  covers: [],
+  notCovered: [],
+});
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await createDatabase();
+});
+afterEach(() => database.drop());
+
+const newPublishing = (builds: (BuiltLists | undefined)[]) => {
+  const served = LIST_NAMES.map((name) => new ServedList(name));
+  const registry = new Registry();
+  const publishing = new ListPublishing(
+    database.pool,
+    served,
+    () => followLists(database.pool, served),
+    async () => builds.shift(),
+    registry,
+  );
+  return { publishing, all: served[0]!, metrics: () => registry.metrics() };
+};
+
+describe('The publishing of lists', () => {
+  it('stores a version only if something has changed', async () => {
+    const { publishing, all, metrics } = newPublishing([undefined, built(1), undefined, built(1), built(1, 2)]);
+    const versions: unknown[] = [];
+    for (let round = 0; round < 5; round++) {
+      await publishing.round();
+      versions.push(all.current?.number);
+    }
+    expect(versions).toEqual([undefined, 1, 1, 1, 2]);
+    expect(await metrics()).toContain('threat_protection_list_builds_total{outcome="stored"} 2');
+  });
+
+  it('stores its lists again if the stored versions are others, although nothing has changed', async () => {
+    const [one, two] = [newPublishing([built(1, 2)]), newPublishing([built(1)])];
+    await one.publishing.round();
+    await two.publishing.round();
+    await one.publishing.round();
+    expect(one.all.current).toMatchObject({ number: 3, hashes: listOf([1n, 2n]) });
+  });
+
+  it.each([
+    ['a changed hash', `update service.list_versions set hashes = set_byte(hashes, 3, 9) where name = 'all-8b'`],
+    ['a missing version', `delete from service.list_versions where name = 'all-8b'`],
+    ['a missing list', `delete from service.lists where name = 'all-8b'`],
+  ])('stores the list whole again after %s by hand', async (_, damage) => {
+    await newPublishing([built(1, 2)]).publishing.round();
+    await database.pool.query(damage);
+    const { publishing, all } = newPublishing([built(1, 2, 3), built(1, 2, 3, 4)]);
+    for (let round = 0; round < 2; round++) {
+      await publishing.round();
+      expect(all.current!.hashes).toEqual(listOf([1n, 2n, 3n, 4n].slice(0, 3 + round)));
+    }
+    const reader = new ServedList('all-8b');
+    const heads = await READ_LISTS.run(database.pool, {});
+    await reader.follow(
+      database.pool,
+      heads.find(({ name }) => name === 'all-8b')!,
+    );
+    expect(reader.current).toEqual(all.current);
+  });
+
+  it('never stores a wrong list if two build at once', async () => {
+    const [one, two] = [newPublishing([built(1), built(1, 2)]), newPublishing([built(3), built(3, 4)])];
+    for (let round = 0; round < 6; round++) await Promise.all([one.publishing.round(), two.publishing.round()]);
+    const { all, publishing } = newPublishing([built(5)]);
+    await publishing.round();
+    expect(all.current!.hashes).toEqual(listOf([5n]));
+  });
+
+  it('goes on after a failed build, until it is stopped', async () => {
+    const served = LIST_NAMES.map((name) => new ServedList(name));
+    const stop = new AbortController();
+    let calls = 0;
+    const build = async (): Promise<BuiltLists> => {
+      if (++calls === 1) throw new Error('no');
+      stop.abort();
+      return built(1);
+    };
+    const follow = () => followLists(database.pool, served);
+    const clock = { now: () => performance.now(), sleep: async () => {} };
+    await new ListPublishing(database.pool, served, follow, build, new Registry(), undefined, clock).run(stop.signal);
+    expect([calls, served[0]!.current?.number]).toEqual([2, 1]);
+    const { rows } = await database.pool.query(`select owner from read.projector_leases where lane = 'lists'`);
+    expect(rows).toEqual([{ owner: '' }]);
+  });
+});
