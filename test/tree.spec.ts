@@ -51,6 +51,10 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'http/unread-docs-responses.spec.ts': 'clients that request the API reference and disconnect',
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/fairness.spec.ts': 'requests of many organizations on one event loop',
+  'ci/ledger.spec.ts': '.ci/ledger.mjs',
+  'lists/list-builder.spec.ts': 'what the builder of local lists covers',
+  'lists/lists-and-check.spec.ts': 'a client with the lists says what the asset check says',
+  'lists/versions.spec.ts': 'versions of lists, as they are stored, followed, broken and restored',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };
 

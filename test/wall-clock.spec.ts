@@ -13,6 +13,7 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/runtime/opentelemetry.ts': [1, 'the start of a span, which a collector shows to people'],
   'src/postgres/clock.ts': [1, 'until the database has answered once'],
   'src/asset-check/own/own-statuses.ts': [3, 'which statuses have expired, whose instants upstream set'],
+  'src/lists/lists.module.ts': [1, 'whether a status has expired since the last build'],
   'src/asset-check/asset-checker.ts': [1, 'how long until a status expires'],
   'src/asset-check/lists/list-source.ts': [3, 'when this machine fetched a list, kept in its own data folder'],
   'src/asset-check/sources/configured-sources.ts': [1, 'the age of a list that this machine fetched'],
