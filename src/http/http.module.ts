@@ -7,7 +7,7 @@ import { MethodNotAllowed } from '../errors.js';
 import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ConsistencyModule, CONSISTENCY_TOKEN, Consistency } from './consistency.js';
-import { checkAccess, AddressRateLimit, Revocations } from './access/check-access.js';
+import { checkAccess, AddressRateLimit, KeyRateLimit, Revocations } from './access/check-access.js';
 import { AllowedMethods, DEFAULT_HEADERS, onEveryRequest, whenEnded } from './every-request.js';
 import { routeNotFound, sendError } from './errors/error-response.js';
 import { HealthController, PrometheusController } from './ops/health.controller.js';
@@ -20,7 +20,6 @@ import { UnreadResponses } from './responses/unread-responses.js';
 import { AccessLog } from './ops/access-log.js';
 import { ProjectionLags } from '../ops/projection-lag.js';
 import { Prometheus } from './ops/prometheus.js';
-import { RateLimit } from '../flow/budgets.js';
 import { OpsModule } from '../ops/ops.module.js';
 import { Readiness } from '../ops/readiness.js';
 import { TimeSlices } from '../flow/turns.js';
@@ -67,7 +66,7 @@ export class HttpModule {
     this.revocations = new Revocations(keys);
     const instance = host.httpAdapter.getInstance<FastifyInstance>();
     const countUnmatched = this.countOf('any', 'none');
-    const limit = new RateLimit(config.rateLimitPerMinute);
+    const limit = new KeyRateLimit(config.rateLimitPerMinute);
     const addressLimit = new AddressRateLimit(config.unauthenticatedPerMinute, keys);
     readJsonBodies(instance, slices);
     const compress = createCompressor();
@@ -102,7 +101,7 @@ export class HttpModule {
     instance.server.on('connection', () => slices.accepted());
   }
 
-  private prepare(route: RouteOptions, limit: RateLimit, addressLimit: AddressRateLimit): void {
+  private prepare(route: RouteOptions, limit: KeyRateLimit, addressLimit: AddressRateLimit): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
     this.allowed.add(route.url, methods);
     const count = this.countOf(methods.join(), route.url);

@@ -66,6 +66,11 @@ export class FollowedLists {
     });
   }
 
+  /** The number of requests that are waiting now. */
+  get size(): number {
+    return this.waiting.size;
+  }
+
   /** Follows the database until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {

@@ -42,6 +42,7 @@ export const listsController = (isPublic: boolean): Type => {
     scope: 'lists',
     organization: false,
     isPublic,
+    hasPublishedKeys: true,
     isCrossOrigin: true,
     sharesBuffers: true,
   };

@@ -249,7 +249,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
           share: share('OTEL_TRACES_SAMPLER_ARG', '1'),
         }
       : undefined,
-    /** Requests per key and minute; 0 means no limit. */
+    /** Requests per key and minute, at local lists per key, address and minute; 0 means no limit. */
     rateLimitPerMinute: number('RATE_LIMIT_PER_MINUTE', '6000', MAX_LIMIT),
     /**
      * Events per organization and UTC day, from its own ingest keys and from changes of groups, members, webhooks and

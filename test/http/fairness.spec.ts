@@ -3,9 +3,8 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { TimeSlices } from '../../src/flow/turns.js';
-import { Revocations, checkAccess, AddressRateLimit } from '../../src/http/access/check-access.js';
+import { Revocations, checkAccess, AddressRateLimit, KeyRateLimit } from '../../src/http/access/check-access.js';
 import type { Caller } from '../../src/http/access/caller.js';
-import { RateLimit } from '../../src/flow/budgets.js';
 import { BodyReader } from '../../src/http/body/body-reader.js';
 import { eventually } from '../support/eventually.js';
 
@@ -48,7 +47,7 @@ describe('A request', () => {
   const check = checkAccess(
     { scope: 'read', organization: false },
     keys,
-    new RateLimit(0),
+    new KeyRateLimit(0),
     new AddressRateLimit(0, keys),
     slices,
     new Revocations(keys),

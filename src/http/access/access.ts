@@ -58,6 +58,8 @@ export interface Requirement {
   readonly refused?: string;
   /** Whether requests without a valid key are answered too. They are limited by address. */
   readonly isPublic?: boolean;
+  /** Whether keys may be in every copy of a program. Requests are then limited for each address of a key. */
+  readonly hasPublishedKeys?: boolean;
   /** Whether scripts of every web page may read the responses, errors included. */
   readonly isCrossOrigin?: boolean;
   /** Whether all callers get the same buffers, which are charged once. */

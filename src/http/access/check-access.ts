@@ -19,9 +19,31 @@ const MAX_ADDRESSES = 20_000;
 const MESSAGE =
   'Too many requests from this address without a valid key; retry after the number of seconds in Retry-After';
 
-limitBySetting('requests with a key', 'RATE_LIMIT_PER_MINUTE', 'requests', 'key and minute', '429');
+const PER_KEY = 'RATE_LIMIT_PER_MINUTE';
+limitBySetting('requests with a key', PER_KEY, 'requests', 'key and minute', '429');
+limitBySetting('requests for local lists with the same key', PER_KEY, 'requests', 'address and minute', '429');
 const PER_ADDRESS = 'UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE';
 limitBySetting('requests without a valid key', PER_ADDRESS, 'requests', 'address and minute', '429');
+
+const perClient = (perMinute: number): RateLimit =>
+  new RateLimit(perMinute, undefined, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
+
+/** Limits requests with a valid key. */
+export class KeyRateLimit {
+  private readonly ofKeys: RateLimit;
+  private readonly ofClients: RateLimit;
+
+  /** @param perMinute requests per minute for each key, or for each address of a published key; 0 means no limit */
+  constructor(perMinute: number) {
+    this.ofKeys = new RateLimit(perMinute);
+    this.ofClients = perClient(perMinute);
+  }
+
+  /** Counts a request. @param isPublished whether strangers have the key, who must not use up the requests of others */
+  take({ keyId }: Caller, { ip }: FastifyRequest, isPublished: boolean): ReturnType<RateLimit['take']> {
+    return isPublished ? this.ofClients.take(`${keyId} ${clientOf(ip)}`) : this.ofKeys.take(keyId);
+  }
+}
 
 /**
  * Limits requests without a valid key by client address. Requests with a valid key are limited by the key only, so that
@@ -35,7 +57,7 @@ export class AddressRateLimit {
     perMinute: number,
     private readonly keys: ApiKeyVerifier,
   ) {
-    this.limit = new RateLimit(perMinute, undefined, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
+    this.limit = perClient(perMinute);
   }
 
   /** Counts a request without a valid key. Returns an error if the address has sent too many requests. */
@@ -137,12 +159,12 @@ const NO_ORGANIZATION =
 export const checkAccess = (
   access: Requirement,
   keys: ApiKeyVerifier,
-  limit: RateLimit,
+  limit: KeyRateLimit,
   addressLimit: AddressRateLimit,
   slices: TimeSlices,
   revocations: Revocations,
 ): ((request: FastifyRequest, reply: FastifyReply, done: () => void) => void) => {
-  const { scope, organization = true, refused, isPublic = false } = access;
+  const { scope, organization = true, refused, isPublic = false, hasPublishedKeys = false } = access;
   const check = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): void => {
     if (caller === undefined) {
       if (!isPublic) throw new Unauthorized(keyIssues(request, keys));
@@ -155,7 +177,7 @@ export const checkAccess = (
     if (organization && caller.organization === undefined) throw new Unauthorized([NO_ORGANIZATION]);
     // The caller is set before a possible rejection, because the access log names the key.
     request.caller = caller;
-    const allowance = limit.take(caller.keyId);
+    const allowance = limit.take(caller, request, hasPublishedKeys);
     if (allowance !== undefined) {
       void reply.header('ratelimit-limit', allowance.limit);
       void reply.header('ratelimit-remaining', allowance.remaining);

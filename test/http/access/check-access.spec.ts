@@ -94,3 +94,27 @@ describe('Requests without a valid key', () => {
     expect(await count(5, () => fetch(app.url + METRICS, { headers: headers() }))).toEqual({ 429: 5 });
   });
 });
+
+describe('Requests with a valid key', () => {
+  let app: TestApp;
+  let key: string;
+  beforeAll(async () => {
+    app = await startApp({ env: { LISTS: 'on', RATE_LIMIT_PER_MINUTE: String(LIMIT), TRUST_PROXY: '127.0.0.1' } });
+    key = await app.issueKey({ organization: 'acme', scopes: ['read', 'lists'] });
+  });
+  afterAll(() => app?.close());
+  const from = (address: string, path: string) => () =>
+    fetch(app.url + path, { headers: { 'x-api-key': key, 'x-forwarded-for': address } });
+
+  it('are limited for each key, whatever their addresses', async () => {
+    let host = 0;
+    const anywhere = () => from(`192.0.2.${(host += 1)}`, METRICS)();
+    expect(await count(LIMIT + 2, anywhere)).toEqual({ 200: LIMIT, 429: 2 });
+  });
+
+  it('are limited for each address of a key at local lists, so that nobody uses up the requests of others', async () => {
+    const path = '/v2/lists/none';
+    expect(await count(LIMIT + 2, from('198.51.100.1', path))).toEqual({ 404: LIMIT, 429: 2 });
+    expect(await count(2, from('198.51.100.2', path))).toEqual({ 404: 2 });
+  });
+});

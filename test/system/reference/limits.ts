@@ -50,6 +50,7 @@ const SECTIONS: Readonly<Record<string, RegExp>> = {
   Events: /^(?:src\/(?:ingestion|events\/declaring|quotas)|projections)\//,
   'Metrics and records': /^src\/(?:metrics|records)\//,
   'Asset check and groups': /^src\/(?:assets|asset-check|asset-groups|disputes|events\/types\/verdicts)\b/,
+  'Local lists': /^src\/lists\//,
   Webhooks: /^src\/(?:webhooks|events\/types\/organizations)\b/,
 };
 

@@ -7,10 +7,13 @@ import { amount, fileOf, SOURCES, upperCased } from './limits.js';
 const OWN = new Set<string>(['request', 'event', 'value', 'list', 'webhook']);
 const OF_OTHER_PROCESSES = /^(?:src\/webhooks\/delivery|projections)\/|postgres\/log\.ts/;
 
-/** Requests compete for what they share, and their waiting time ends. What an organization may have is no such place. */
+/**
+ * Requests compete for what they share, and their waiting time ends. What an organization may have, and what is kept to
+ * save work, are no such places.
+ */
 const isPlace = (limit: Limit): boolean =>
   (!OWN.has(limit.scope) || ['ms', 'seconds'].includes(limit.unit)) &&
-  !(limit.beyond.startsWith('409') || limit.unit === 'days' || OF_OTHER_PROCESSES.test(fileOf(limit)));
+  !(/^(?:409|they are made again)/.test(limit.beyond) || limit.unit === 'days' || OF_OTHER_PROCESSES.test(fileOf(limit)));
 
 const stageOf = (limit: Limit): string => {
   if (/response/.test(limit.name)) return 'After the handler';
@@ -39,6 +42,7 @@ const ROUTES: readonly (readonly [file: RegExp, routes: string])[] = [
   ],
   [/records\/taxii/, 'objects, manifest and versions of TAXII'],
   [/records\/export/, '`….csv` of records'],
+  [/^src\/lists\//, '`/v2/lists…`'],
   [/asset-check\/check-assets/, '`…/disputes…`'],
   [/asset-check\//, '`/v2/asset/check…`'],
   [/backlog|backpressure/, '`POST /v2/events`'],
@@ -72,6 +76,7 @@ const MESSAGES: readonly (readonly [status: 429 | 503, retryAfter: number | stri
     [503, 5, 'src/records/record-queries.ts', 'The lists are not complete yet: ${progress}'],
     [429, 5, 'src/records/export-records.ts', 'A CSV export of this organization is running'],
     [503, 5, 'src/records/export-records.ts', 'Too many CSV exports are running'],
+    [503, 2, 'src/lists/read-lists.ts', 'The lists have not been built yet'],
     [503, 1, 'src/postgres/transient-errors.ts', 'The database did not answer; try again'],
     [503, 60, 'src/metrics/metrics-queries.ts', 'Counting this range takes too long'],
     [503, 60, 'src/records/record-queries.ts', 'Reading this selection takes too long'],
