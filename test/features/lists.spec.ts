@@ -2,14 +2,19 @@ import { createPublicKey, generateKeyPairSync, hash, verify } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { issueApiKey, revokeApiKey } from '../../src/api-keys/api-keys.js';
+import { redactAsset } from '../../src/cli/redacting/redact-asset.js';
+import { TooManyRequests } from '../../src/errors.js';
 import { lookUp, hashOfExpression } from '../../src/lists/expressions.js';
 import { AccessLogOutput } from '../../src/http/ops/access-log.js';
+import { UnreadResponses } from '../../src/http/responses/unread-responses.js';
+import { FollowedLists } from '../../src/lists/followed-lists.js';
 import { decodeRice, hashesOfWords, indicesOfWords, updateList } from '../lists/client.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
-import { sent, stored } from '../support/upstream.js';
+import { sentStatus, stored } from '../support/upstream.js';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const folder = mkdtempSync(join(tmpdir(), 'lists-'));
@@ -27,21 +32,15 @@ const MAX = 1_000_000;
 let key: string;
 let changes = 0;
 
-const report = async (status: 'BLOCKED' | 'ALLOWED', ...contents: string[]): Promise<void> => {
+const reportAll = async (contents: readonly string[], data: object): Promise<void> => {
   const events = contents.map((content) => {
     const at = new Date(Date.UTC(2026, 2, 1) + ++changes * 1_000).toISOString();
     const asset = { type: 'URL', content };
-    return sent('AssetStatusChanged', {
-      changeId: `change-${changes}`,
-      asset,
-      status,
-      brandReviews: [],
-      createdAt: at,
-      updatedAt: at,
-    });
+    return sentStatus(`change-${changes}`, { asset, createdAt: at, updatedAt: at, ...data });
   });
   await app.log.appendAll(events.map(stored));
 };
+const report = (status: 'BLOCKED' | 'ALLOWED', ...contents: string[]): Promise<void> => reportAll(contents, { status });
 
 /** What a client holds of `all-8b`. It updates as the documentation says, and checks checksum and signature. */
 class Client {
@@ -106,6 +105,31 @@ describe('Local lists', () => {
     expect(late.hashes).toEqual(client.hashes);
   });
 
+  it('lose a status when it expires, without an event', async () => {
+    const client = new Client();
+    await client.update();
+    const expiresAt = Date.now() + 8_000;
+    await reportAll(['brief.example'], { status: 'BLOCKED', expiresAt: new Date(expiresAt).toISOString() });
+    await client.update(25);
+    expect(client.lookUp('brief.example')).toBe('LISTED');
+    await client.update(25);
+    expect(client.lookUp('brief.example')).toBe('NOT_LISTED');
+    expect(Date.now()).toBeGreaterThanOrEqual(expiresAt);
+    // The limit is 3 s; the rest is for a busy machine.
+    expect(Date.now()).toBeLessThan(expiresAt + 10_000);
+  });
+
+  it('lose a redacted status with the next version', async () => {
+    const client = new Client();
+    await client.update();
+    await report('BLOCKED', 'secret.example');
+    await client.update(25);
+    expect(client.lookUp('secret.example')).toBe('LISTED');
+    await redactAsset(app, 'secret.example', 'operator');
+    await client.update(25);
+    expect(client.lookUp('secret.example')).toBe('NOT_LISTED');
+  });
+
   it('are described with the key that signs them', async () => {
     const { body, headers } = await app.call('/v2/lists', { key });
     expect(body.map(({ name }: { name: string }) => name)).toEqual(['all-8b', 'own-8b', 'ask-8b']);
@@ -155,6 +179,19 @@ describe('Local lists', () => {
     expect(body.partialUpdate).toBe(false);
   });
 
+  it('are refused in plain JSON, which is not cached, if too many responses are unread', async () => {
+    const charge = jest.spyOn(UnreadResponses.prototype, 'charge').mockImplementationOnce(() => {
+      throw new TooManyRequests(1);
+    });
+    const headers = { 'accept-encoding': 'gzip' };
+    const { status, headers: sentBack, body } = await app.call('/v2/lists/all-8b', { key, headers });
+    charge.mockRestore();
+    expect([status, body.code]).toEqual([429, 'TOO_MANY_REQUESTS']);
+    const names = ['content-encoding', 'etag', 'cache-control'];
+    expect(names.map((name) => sentBack.get(name))).toEqual([null, null, 'private, no-store']);
+    expect((await app.call('/v2/lists/all-8b', { key, headers })).headers.get('content-encoding')).toBe('gzip');
+  });
+
   it('let browsers send the headers', async () => {
     for (const path of ['/v2/lists', '/v2/lists/all-8b']) {
       const { status, headers } = await app.call(path, { method: 'OPTIONS' });
@@ -178,17 +215,46 @@ describe('A key with the scope lists', () => {
     expect((await app.call('/v2/lists')).status).toBe(401);
   });
 
+  it('learns nothing from any other route, whatever it belongs to', async () => {
+    const keys = [key, await app.issueKey({ organization: 'acme', scopes: ['lists'] })];
+    const { paths } = (await app.call('/openapi.json')).body as { paths: Record<string, Record<string, unknown>> };
+    const routes = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).flatMap((method) =>
+        keys.map((by) => ({ method: method.toUpperCase(), path: path.replaceAll(/\{\w+\}/g, '1'), by })),
+      ),
+    );
+    const others = routes.filter(({ path }) => path.startsWith('/v2/') && !path.startsWith('/v2/lists'));
+    expect(others.length).toBeGreaterThan(100);
+    for (const { method, path, by } of others) {
+      const { status } = await app.call(path, { key: by, method });
+      expect([method, path, [401, 403].includes(status)]).toEqual([method, path, true]);
+    }
+  });
+
+  it('ends its waiting request when it is revoked', async () => {
+    const issued = await issueApiKey(app.log, { scopes: ['lists'] });
+    const { headers } = await app.call('/v2/lists/own-8b', { key: issued.key });
+    const known = { 'if-none-match': headers.get('etag')!, prefer: 'wait=25' };
+    const waiting = app.call('/v2/lists/own-8b', { key: issued.key, headers: known });
+    const followed = app.app.get(FollowedLists, { strict: false });
+    await eventually('the request waits', () => followed.size === 1);
+    await revokeApiKey(app.log, issued.id);
+    const revokedAt = performance.now();
+    expect((await waiting).status).toBe(401);
+    // The limit is one second; the rest is for a busy machine.
+    expect(performance.now() - revokedAt).toBeLessThan(5_000);
+    await eventually('nothing waits', () => followed.size === 0);
+  });
+
   it('is accepted in the query of these routes only, and never logged', async () => {
     const lines: string[] = [];
-    const output = app.app.get(AccessLogOutput);
-    const { write } = output;
-    output.write = (text) => lines.push(text) > 0;
+    const write = jest.spyOn(app.app.get(AccessLogOutput), 'write').mockImplementation((text) => lines.push(text) > 0);
     expect((await app.call(`/v2/lists/all-8b?key=${key}`)).status).toBe(200);
     expect((await app.call(`/v2/lists/none?key=${key}`)).status).toBe(404);
     expect((await app.call(`/v2/lists/all-8b/more?key=${key}`)).status).toBe(404);
     expect((await app.call(`/v2/organization?key=${key}`)).status).toBe(401);
     await eventually('lines are written', () => lines.join('').split('\n').length > 4);
-    output.write = write;
+    write.mockRestore();
     expect(lines.join('')).toContain('"route":"/v2/lists/:name"');
     expect(lines.join('')).not.toContain(key);
   });
@@ -205,6 +271,6 @@ it('LISTS=off has no routes and writes no rows', async () => {
   for (const path of ['/v2/lists', '/v2/lists/all-8b']) expect((await off.call(path, { key })).status).toBe(404);
   const { headers } = await off.call('/v2/lists', { method: 'OPTIONS' });
   expect(headers.get('access-control-allow-origin')).toBeNull();
-  const { rows } = await off.pool.query('select from service.lists');
-  expect(rows).toEqual([]);
+  for (const rows of ['service.lists', 'service.list_versions', "read.projector_leases where lane = 'lists'"])
+    expect((await off.pool.query(`select from ${rows}`)).rows).toEqual([]);
 });

@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-/** Starts a server. A path names an organization and a kind of response (`text`, `stream`, `shared`): `/acme/text`. */
+/** Starts a server. A path names an organization and a kind of response (`text`, `stream`, `shared`, `list`): `/acme/text`. */
 const serve = async () => {
   const budget = new ByteBudget({
     name: 'unread responses',
@@ -33,8 +33,9 @@ const serve = async () => {
   const server = fastify();
   servers.push(server);
   limitPipelining(server.server, () => {});
-  const shared = Buffer.alloc(LARGE, 'x');
+  const [shared, list] = [Buffer.alloc(LARGE, 'x'), Buffer.alloc(LARGE, 'x')];
   server.decorateRequest('caller', null);
+  server.decorateRequest('access', null);
   server.setErrorHandler((error, request, reply) => sendError(error, request, reply));
   server.addHook('onSend', async (request, reply, payload) =>
     unread.charge(request, reply, payload, payload === shared),
@@ -43,6 +44,10 @@ const serve = async () => {
     const { organization, what } = request.params;
     request.caller = { keyId: organization, organization, scopes: [] } satisfies Caller;
     if (what === 'shared') return shared;
+    if (what === 'list') {
+      request.access = { scope: 'lists', sharesBuffers: true };
+      return list;
+    }
     return what === 'text' ? 'x'.repeat(LARGE) : Readable.from(Array.from({ length: 512 }, () => Buffer.alloc(65_536)));
   });
   await server.listen({ port: 0, host: '127.0.0.1' });
@@ -94,5 +99,20 @@ describe('Responses that clients have not read', () => {
     expect(budget.total).toBe(128 * 1024);
     await ask('/acme/shared');
     expect(budget.total).toBe(128 * 1024);
+  });
+
+  it('are charged once as a list, until the last client has read it', async () => {
+    const { budget, ask } = await serve();
+    const readers = [await ask('/acme/list'), await ask('/acme/list'), await ask('/globex/list')];
+    expect(readers.map(({ status }) => status)).toEqual(['200', '200', '200']);
+    expect(budget.total).toBe(LARGE);
+    for (const { socket } of readers.slice(0, 2)) socket.destroy();
+    // The client that was charged is so still, although it no longer reads.
+    expect((await ask('/acme/text')).status).toBe('429');
+    expect(budget.total).toBe(LARGE);
+    readers[2]!.socket.resume();
+    await eventually('the last client has read the list', () => budget.total === 0);
+    expect((await ask('/acme/list')).status).toBe('200');
+    expect(budget.total).toBe(LARGE);
   });
 });
