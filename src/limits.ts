@@ -4,7 +4,7 @@
  */
 
 /** Each of these has its own allowance: an organization, or a minute of a key. */
-type Shared = 'process' | 'organization' | 'organization and day' | 'key and minute' | 'address and minute' | 'source';
+type Shared = 'process' | 'organization' | 'key' | 'organization and day' | 'key and minute' | 'address and minute' | 'source';
 type Scope = Shared | 'address' | 'connection' | 'webhook' | 'list' | 'request' | 'event' | 'value';
 
 /** A limit as `docs/reference/limits.md` and `docs/internals/waiting.md` print it. */

@@ -39,7 +39,7 @@ export const MODULES: Readonly<Record<string, readonly string[] | 'all of src'>>
   'asset-check': [...FEATURE, 'egress', 'verdicts'],
   'asset-groups': FEATURE,
   organization: FEATURE,
-  lists: FEATURE,
+  lists: [...FEATURE, 'asset-check'],
   webhooks: [...FEATURE, 'egress', 'records'],
   'api-keys': FEATURE,
   dashboard: ['flow', 'http'],

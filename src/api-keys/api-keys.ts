@@ -23,15 +23,19 @@ interface IssuedKey {
   readonly key: string;
 }
 
+/** The scopes of what belongs to no organization. */
+const WITHOUT_ORGANIZATION: readonly (Scope | undefined)[] = ['ingest', 'lists'];
+
 /**
  * Issues an API key.
- * @throws Invalid if the expiry is in the past, or if the key has no organization and another scope than `ingest`
+ * @throws Invalid if the expiry is in the past, or if the key has no organization and another scope than
+ *   `ingest` or `lists`
  */
 export const issueApiKey = async (log: EventLog, newKey: NewKey): Promise<IssuedKey> => {
   const { scopes, organization, name, expiresAt } = newKey;
   const createdAt = Date.now();
-  if (organization === undefined && (scopes.length !== 1 || scopes[0] !== 'ingest'))
-    throw new Invalid('A key without an organization may have the scope ingest only');
+  if (organization === undefined && (scopes.length !== 1 || !WITHOUT_ORGANIZATION.includes(scopes[0])))
+    throw new Invalid('A key without an organization may have one of the scopes ingest and lists only');
   if (expiresAt !== undefined && expiresAt <= createdAt) throw new Invalid('The expiry must be in the future');
   const id = `key_${randomBytes(8).toString('hex')}`;
   const key = createKey();

@@ -16,6 +16,7 @@ import { serveOpenApi } from '../http/reference/docs.js';
 import { createServer } from '../http/server.js';
 import { DtoValidation } from '../http/body/validation.js';
 import { IngestionModule } from '../ingestion/ingestion.module.js';
+import { ListsModule } from '../lists/lists.module.js';
 import { MetricsModule } from '../metrics/metrics.module.js';
 import { OrganizationModule } from '../organization/organization.module.js';
 import { RecordsModule } from '../records/records.module.js';
@@ -44,6 +45,7 @@ export class AppModule {
         AssetGroupsModule,
         DisputesModule,
         OrganizationModule,
+        ...(config.lists === 'off' ? [] : [ListsModule.with(config)]),
       ],
       providers: [
         { provide: Config, useValue: config },

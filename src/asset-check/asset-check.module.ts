@@ -31,7 +31,7 @@ import { GuardedHosts } from '../verdicts.js';
     GetAssetHistoryHandler,
     GetVerdictsHandler,
   ],
-  exports: [GuardedHosts],
+  exports: [GuardedHosts, ConfiguredSources],
 })
 export class AssetCheckModule {
   static with(sources: SourcesSettings): DynamicModule {

@@ -103,7 +103,7 @@ export const addKeyCommands = (program: Command): void => {
     keys
       .command('issue')
       .description('issue a key; it is shown only once')
-      .option('--organization <slug>', 'the organization of the key; may be omitted only if ingest is the only scope')
+      .option('--organization <slug>', 'the organization of the key; may be omitted only if ingest or lists is the only scope')
       .requiredOption('--scope <scope>', `${SCOPES.join(', ')}; may be repeated`, collect)
       .option('--name <text>', 'a name that identifies the key in `keys list`')
       .option('--expires <iso>', 'when the key expires: a date, or a date-time with an offset'),

@@ -29,6 +29,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   projections: async () => (await import('./projections.js')).addProjectionCommands,
   parked: async () => (await import('./parked.js')).addParkedCommands,
   events: async () => (await import('./events.js')).addEventCommands,
+  lists: async () => (await import('./lists.js')).addListCommands,
   sources: async () => (await import('./sources.js')).addSourceCommands,
   organizations: async () => (await import('./organizations.js')).addOrganizationCommands,
   assets: async () => (await import('./redacting/redact-asset.js')).addAssetCommands,

@@ -197,13 +197,19 @@ export class OrganizationQueues<Item extends Waiting> {
 const MAX_OF_ORGANIZATION = limit('requests that wait for the feed or a token', 64, 'requests', 'organization', '429');
 const MAX_IN_ALL = limit('requests that wait for the feed or a token', 2_000, 'requests', 'process', '503');
 
-/** Limits how many requests wait in this process for new events or for a position of the log, per organization and in total. */
+const WITHOUT_WAIT = 'without timeout and Consistency-Token';
+
+/** Limits how many requests wait in this process for new data or for a position of the log, per owner and in total. */
 export class WaitingRequests {
-  private readonly byOrganization = new Map<string, number>();
+  private readonly byOwner = new Map<string, number>();
   private total = 0;
 
-  /** @param maxInAll the maximum number of requests that wait in total */
-  constructor(private readonly maxInAll = MAX_IN_ALL) {}
+  /** @param advice what else a rejected client can do */
+  constructor(
+    private readonly maxInAll = MAX_IN_ALL,
+    private readonly maxOfOwner = MAX_OF_ORGANIZATION,
+    private readonly advice = WITHOUT_WAIT,
+  ) {}
 
   /** The number of requests that are waiting now. */
   get size(): number {
@@ -212,29 +218,31 @@ export class WaitingRequests {
 
   /**
    * Counts a request as waiting while `wait` runs.
-   * @throws TooManyRequests if 64 requests of the organization are waiting, Unavailable if too many requests are waiting in total
+   * @param owner by default an organization, of which 64 requests may wait
+   * @throws TooManyRequests if too many requests of the owner are waiting, Unavailable if too many are waiting in total
    */
-  async run<Result>(organization: string, wait: () => Promise<Result>): Promise<Result> {
-    const count = this.byOrganization.get(organization) ?? 0;
-    if (count >= MAX_OF_ORGANIZATION)
+  async run<Result>(owner: string, wait: () => Promise<Result>): Promise<Result> {
+    const { maxInAll, maxOfOwner, advice } = this;
+    const count = this.byOwner.get(owner) ?? 0;
+    if (count >= maxOfOwner)
       throw new TooManyRequests(
         RETRY_AFTER_SECONDS,
-        `At most ${MAX_OF_ORGANIZATION} requests of an organization may wait for new data; retry later, or without timeout and Consistency-Token`,
+        `At most ${maxOfOwner} requests of an organization may wait for new data; retry later, or ${advice}`,
       );
-    if (this.total >= this.maxInAll)
+    if (this.total >= maxInAll)
       throw new Unavailable(
-        'Too many requests are waiting for new data; retry later, or without timeout and Consistency-Token',
+        `Too many requests are waiting for new data; retry later, or ${advice}`,
         RETRY_AFTER_SECONDS,
       );
-    this.byOrganization.set(organization, count + 1);
+    this.byOwner.set(owner, count + 1);
     this.total += 1;
     try {
       return await wait();
     } finally {
       this.total -= 1;
-      const left = this.byOrganization.get(organization)! - 1;
-      if (left === 0) this.byOrganization.delete(organization);
-      else this.byOrganization.set(organization, left);
+      const left = this.byOwner.get(owner)! - 1;
+      if (left === 0) this.byOwner.delete(owner);
+      else this.byOwner.set(owner, left);
     }
   }
 }

@@ -99,9 +99,10 @@ const MAX_WAIT_SECONDS = limit('wait for a `Consistency-Token` with `Prefer: wai
  */
 const WAIT = /(?:^|,)\s*wait\s*=\s*"?(\d+)"?\s*(?=$|[,;])/i;
 
-const preferredWaitSeconds = (prefer: string | string[] | undefined): number | undefined => {
+/** Returns the seconds of `Prefer: wait`, at most `max`; undefined if the header has no such preference. */
+export const preferredWaitSeconds = (prefer: string | string[] | undefined, max: number): number | undefined => {
   const seconds = WAIT.exec(String(prefer ?? ''))?.[1];
-  return seconds === undefined ? undefined : Math.min(Number(seconds), MAX_WAIT_SECONDS);
+  return seconds === undefined ? undefined : Math.min(Number(seconds), max);
 };
 
 /**
@@ -147,7 +148,7 @@ export class Consistency {
     reply: FastifyReply,
     name?: string,
   ): Promise<void> {
-    const preferred = preferredWaitSeconds(request.headers['prefer']);
+    const preferred = preferredWaitSeconds(request.headers['prefer'], MAX_WAIT_SECONDS);
     if (preferred !== undefined) void reply.header('preference-applied', `wait=${preferred}`);
     if (reads.length > 0 && hasReached(await this.checkpoints.current(), reads, position)) return;
     if (position > (await this.log.forSubscriptions.head())) throw gone();

@@ -8,7 +8,7 @@ import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ConsistencyModule, CONSISTENCY_TOKEN, Consistency } from './consistency.js';
 import { checkAccess, AddressRateLimit, Revocations } from './access/check-access.js';
-import { AllowedMethods, onEveryRequest, whenEnded } from './every-request.js';
+import { AllowedMethods, DEFAULT_HEADERS, onEveryRequest, whenEnded } from './every-request.js';
 import { routeNotFound, sendError } from './errors/error-response.js';
 import { HealthController, PrometheusController } from './ops/health.controller.js';
 import { readJsonBodies } from './body/json-body.js';
@@ -28,7 +28,7 @@ import { beginSpan, endSpan, withinSpan, pathOf } from './request-span.js';
 import { tracing } from '../runtime/tracing.js';
 
 /** Headers that say of what a response consists. */
-const HEADERS_OF_CONTENT = ['x-as-of', 'known-at', 'etag'];
+const HEADERS_OF_CONTENT = ['x-as-of', 'known-at', 'etag', 'content-encoding'];
 const NEVER_LIMITED = /^\/(?:health\/|metrics$)/;
 
 /**
@@ -80,10 +80,11 @@ export class HttpModule {
       this.revocations.sending(reply, payload);
       compress(request, reply, payload, (_, compressed = payload) => {
         try {
-          done(null, unread.charge(request, reply, compressed, request.caller === null && Buffer.isBuffer(payload)));
+          done(null, unread.charge(request, reply, compressed, request.access === null && Buffer.isBuffer(payload)));
         } catch (error) {
           // Fastify sends the error instead, and keeps the headers of what was not sent.
           for (const name of HEADERS_OF_CONTENT) reply.removeHeader(name);
+          void reply.header('cache-control', DEFAULT_HEADERS['cache-control']);
           done(error as Error);
         }
       });
@@ -140,6 +141,7 @@ export class HttpModule {
     };
     // All checks and measurements are in one hook, because each further hook slows down every request.
     route.onRequest = (request, reply, done) => {
+      if (access.isCrossOrigin) void reply.header('access-control-allow-origin', '*');
       if (tracer === undefined) {
         whenEnded(request, reply, count);
         return check(request, reply, () => consistent(request, reply, done));

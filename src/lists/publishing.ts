@@ -8,7 +8,7 @@ import { Lease } from '../read-models/lease.js';
 import type { BuiltLists } from './built-lists.js';
 import { VersionMoved } from './list-versions.js';
 import { publishLists, type Signer } from './publish-lists.js';
-import { BrokenVersions, followLists, type ServedList } from './served-list.js';
+import { BrokenVersions, type ServedList } from './served-list.js';
 
 /** The time from the begin of one build to the begin of the next one. */
 const INTERVAL_MS = limit('interval of the versions of a list', 1_500, 'ms', 'list', 'waits');
@@ -32,10 +32,14 @@ export class ListPublishing {
   private published: string | undefined;
   private checkedAt = -Infinity;
 
-  /** @param served the lists as this process serves them */
+  /**
+   * @param served the lists as this process serves them
+   * @param follow reads their newest versions
+   */
   constructor(
     private readonly pool: Pool,
     private readonly served: readonly ServedList[],
+    private readonly follow: () => Promise<void>,
     private readonly build: Build,
     registry: Registry,
     private readonly signer?: Signer,
@@ -77,7 +81,7 @@ export class ListPublishing {
     const [{ now: cutAt } = { now: 0 }] = await READ_CLOCK.run(this.pool, {});
     this.last = (await this.build()) ?? this.last;
     if (this.last === undefined) return;
-    await followLists(this.pool, this.served).catch((error: unknown) => {
+    await this.follow().catch((error: unknown) => {
       if (!(error instanceof BrokenVersions)) throw error;
       this.report.failed(error);
     });
@@ -91,7 +95,7 @@ export class ListPublishing {
       if (!(error instanceof VersionMoved)) throw error;
       return this.count('moved');
     }
-    await followLists(this.pool, this.served);
+    await this.follow();
     this.published = this.state();
     this.publishedLists = this.last;
     this.checkedAt = this.clock.now();

@@ -183,20 +183,22 @@ export class ServedList {
 
 /**
  * Reads the newest versions of the lists. One list that is broken does not keep the others from being read.
- * @returns the lists that have changed
+ * @param onChange called for each list that has changed
  * @throws BrokenVersions; the database's error
  */
-export const followLists = async (pool: Pool, served: readonly ServedList[]): Promise<readonly ServedList[]> => {
-  const changed: ServedList[] = [];
+export const followLists = async (
+  pool: Pool,
+  served: readonly ServedList[],
+  onChange: (list: ServedList) => void = () => {},
+): Promise<void> => {
   let failure: unknown;
   for (const head of await READ_LISTS.run(pool, {})) {
     const list = served.find(({ name }) => name === head.name);
     try {
-      if ((await list?.follow(pool, head)) === true) changed.push(list!);
+      if ((await list?.follow(pool, head)) === true) onChange(list!);
     } catch (error) {
       failure ??= error;
     }
   }
   if (failure !== undefined) throw failure;
-  return changed;
 };

@@ -160,6 +160,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   for (const [former, name] of Object.entries(RENAMED))
     if (env[former]?.trim()) throw new ConfigError(`${former} is no longer a setting: set ${name} instead`);
   const sourcesFile = read('SOURCES_FILE');
+  const listsSigningKeyFile = read('LISTS_SIGNING_KEY_FILE');
   const webhookMasterKeyFile = read('WEBHOOK_MASTER_KEY_FILE');
   const portOf = (name: string): number | undefined =>
     read(name) === undefined ? undefined : number(name, '', 65_535);
@@ -271,6 +272,10 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
      * webhooks are off.
      */
     webhookMasterKeyFile: webhookMasterKeyFile && resolve(webhookMasterKeyFile),
+    /** Whether local lists are built, and served to keys with the scope `lists` (`on`) or to everybody (`public`). */
+    lists: choice('LISTS', 'off', ['off', 'on', 'public']),
+    /** File with the private key that signs local lists, made by `lists key`. Absent: the lists are not signed. */
+    listsSigningKeyFile: listsSigningKeyFile && resolve(listsSigningKeyFile),
     /** Private addresses or networks that webhooks may reach, also by `http`, separated by commas. */
     webhookAllow: networks('WEBHOOK_ALLOWED_NETWORKS'),
     /** Forward proxy for all webhook deliveries. The proxy decides which addresses may be reached. */

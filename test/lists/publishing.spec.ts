@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { type BuiltLists, LIST_NAMES } from '../../src/lists/built-lists.js';
 import { ListPublishing } from '../../src/lists/publishing.js';
 import { READ_LISTS } from '../../src/lists/list-versions.js';
-import { ServedList } from '../../src/lists/served-list.js';
+import { followLists, ServedList } from '../../src/lists/served-list.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { listOf } from './random-hashes.js';
 
@@ -22,7 +22,13 @@ afterEach(() => database.drop());
 const newPublishing = (builds: (BuiltLists | undefined)[]) => {
   const served = LIST_NAMES.map((name) => new ServedList(name));
   const registry = new Registry();
-  const publishing = new ListPublishing(database.pool, served, async () => builds.shift(), registry);
+  const publishing = new ListPublishing(
+    database.pool,
+    served,
+    () => followLists(database.pool, served),
+    async () => builds.shift(),
+    registry,
+  );
   return { publishing, all: served[0]!, metrics: () => registry.metrics() };
 };
 
@@ -84,8 +90,9 @@ describe('The publishing of lists', () => {
       stop.abort();
       return built(1);
     };
+    const follow = () => followLists(database.pool, served);
     const clock = { now: () => performance.now(), sleep: async () => {} };
-    await new ListPublishing(database.pool, served, build, new Registry(), undefined, clock).run(stop.signal);
+    await new ListPublishing(database.pool, served, follow, build, new Registry(), undefined, clock).run(stop.signal);
     expect([calls, served[0]!.current?.number]).toEqual([2, 1]);
     const { rows } = await database.pool.query(`select owner from read.projector_leases where lane = 'lists'`);
     expect(rows).toEqual([{ owner: '' }]);

@@ -83,6 +83,12 @@ export class OwnStatuses {
     return this.snapshot.state?.checkpoint ?? -1;
   }
 
+  /** Changes whenever a status has changed. */
+  get version(): string {
+    const { position, assetHash, since } = this.snapshot;
+    return `${position} ${assetHash} ${since}`;
+  }
+
   get bytes(): number {
     return this.snapshot.statuses.bytes;
   }

@@ -39,6 +39,8 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
   readonly budgetMs: number;
   /** The enabled guards. */
   readonly guards: Guards;
+  /** Whether and where names of different people begin. */
+  readonly suffixes: HostingSuffixes;
   private readonly logger = new Logger('sources');
   private readonly stop = new AbortController();
   /** The enabled lists. */
@@ -58,6 +60,7 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     readiness: Readiness,
   ) {
     const suffixes = new HostingSuffixes([...shippedSuffixes(), ...hostingSuffixes]);
+    this.suffixes = suffixes;
     const report = (sentence: string, level: 'log' | 'warn'): void => this.logger[level](sentence);
     const { maxBytes } = sources.find(({ kind }) => kind === 'own') as OwnSettings;
     const own = new OwnStatuses(pool, log.forSubscriptions, suffixes, maxBytes, report);
@@ -135,6 +138,13 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
   async beforeApplicationShutdown(): Promise<void> {
     this.stop.abort();
     await this.polling;
+  }
+
+  /** Changes whenever a source or a guard has changed; undefined until each of them was read, or its first read failed. */
+  get version(): string | undefined {
+    if (this.own?.age === undefined && this.own !== undefined) return undefined;
+    if (this.read.some(({ isLoaded, state }) => !isLoaded && state.lastError === undefined)) return undefined;
+    return [this.own?.version, ...this.read.map(({ version }) => version)].join();
   }
 
   private warnIfNoListIsLoaded(): void {

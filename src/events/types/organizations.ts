@@ -186,8 +186,11 @@ export type WebhookEvent = Declared<(typeof WEBHOOK_EVENTS)[number]>;
 /** The state of an endpoint. */
 export type Webhook = WebhookEvent['data'];
 
-/** `read`: metrics, asset checks and lists of groups. `write`: changes of groups. `ingest`: sending events. */
-export const SCOPES = ['read', 'write', 'ingest'] as const;
+/**
+ * `read`: metrics, asset checks and lists of groups. `write`: changes of groups. `ingest`: sending events. `lists`: local
+ * lists.
+ */
+export const SCOPES = ['read', 'write', 'ingest', 'lists'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 export const apiKeyIssued = ownEvent('ApiKeyIssued', {
@@ -195,7 +198,7 @@ export const apiKeyIssued = ownEvent('ApiKeyIssued', {
   keyHash: id('SHA-256 of the key, hex. The key itself is never stored.'),
   name: optional(text(255, 'The name given by the operator.')),
   organization: optional(
-    slug('The organization of the key. Absent if the key belongs to no organization (`ingest` only).'),
+    slug('The organization of the key. Absent if the key belongs to no organization (`ingest` or `lists` only).'),
   ),
   scopes: someOf(SCOPES, 'What the key may be used for.'),
   createdAt: instant('When the key was issued.'),

@@ -40,7 +40,7 @@ export const checkBrand = async (connection: Connection, organization: string, b
 
 /** The requirements of a route, checked before the body is read. */
 export interface Requirement {
-  /** The scope that the key must have (403). `any` accepts every key. */
+  /** The scope that the key must have (403). `any` accepts every key that can do more than read local lists. */
   readonly scope: Scope | 'any';
   /** Whether the key must belong to an organization (401). Default: true. */
   readonly organization?: boolean;
@@ -56,6 +56,12 @@ export interface Requirement {
   readonly reads?: readonly ProjectionName[];
   /** Why the route refuses every caller (403). The body is not read. */
   readonly refused?: string;
+  /** Whether requests without a valid key are answered too. They are limited by address. */
+  readonly isPublic?: boolean;
+  /** Whether scripts of every web page may read the responses, errors included. */
+  readonly isCrossOrigin?: boolean;
+  /** Whether all callers get the same buffers, which are charged once. */
+  readonly sharesBuffers?: boolean;
   /** Limits on the structure of the JSON (400), for bodies of megabytes. Default: only the size is limited. */
   readonly json?: JsonBounds;
 }
@@ -112,14 +118,12 @@ export const Access = (requirement: Requirement): MethodDecorator =>
       schema: { type: 'string', minLength: 1, maxLength: 128 },
     }),
     ApiFailure(400, 'The request is invalid; `issues` lists the problems.'),
-    ...(requirement.scope === 'any'
-      ? []
-      : [
-          ApiFailure(
-            403,
-            `The key lacks the scope \`${requirement.scope}\`, or the organization is not allowed to do this.`,
-          ),
-        ]),
+    ApiFailure(
+      403,
+      requirement.scope === 'any'
+        ? 'The key may only read local lists.'
+        : `The key lacks the scope \`${requirement.scope}\`, or the organization is not allowed to do this.`,
+    ),
     // `document.ts` removes this error from routes without a body.
     ApiFailure(413, `The body is larger than ${(requirement.bodyLimit ?? BODY_LIMIT).toLocaleString('en')} bytes.`),
     ApiFailure(415, 'The route does not accept this media type or content encoding.'),

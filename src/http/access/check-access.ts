@@ -67,7 +67,8 @@ declare module 'fastify' {
   }
 }
 
-const isRead = ({ access }: FastifyRequest): boolean => access?.scope === 'read' || access?.scope === 'any';
+const READS: readonly (string | undefined)[] = ['read', 'lists', 'any'];
+const isRead = ({ access }: FastifyRequest): boolean => READS.includes(access?.scope);
 
 /**
  * Ends the requests of a key that is revoked: a request that waits for new data, for a token or for its turn gets a 401,
@@ -106,6 +107,10 @@ export class Revocations {
   }
 }
 
+/** A key for local lists may be in every copy of a program, so it must be worth nothing elsewhere. */
+const hasScope = ({ scopes }: Caller, scope: Requirement['scope']): boolean =>
+  scope === 'any' ? scopes.some((each) => each !== 'lists') : scopes.includes(scope);
+
 const SEND_KEY = 'Send the key in the header X-API-KEY';
 const HEADER_LINE = /^\s*x-api-key\s*:/i;
 
@@ -126,7 +131,7 @@ const keyIssues = (request: FastifyRequest, keys: ApiKeyVerifier): string[] => {
 
 /** Only the owner of a key without an organization can get this answer. */
 const NO_ORGANIZATION =
-  'This key belongs to no organization, so it can only send events; use a key that was issued for an organization';
+  'This key belongs to no organization, so it can only send events or read local lists; use a key that was issued for an organization';
 
 /** Checks the key, the rate limit and the scope of a request before its body is read. The callers share time slices. */
 export const checkAccess = (
@@ -137,9 +142,16 @@ export const checkAccess = (
   slices: TimeSlices,
   revocations: Revocations,
 ): ((request: FastifyRequest, reply: FastifyReply, done: () => void) => void) => {
-  const { scope, organization = true, refused } = access;
+  const { scope, organization = true, refused, isPublic = false } = access;
   const check = (caller: Caller | undefined, request: FastifyRequest, reply: FastifyReply): void => {
-    if (caller === undefined) throw new Unauthorized(keyIssues(request, keys));
+    if (caller === undefined) {
+      if (!isPublic) throw new Unauthorized(keyIssues(request, keys));
+      const tooMany = addressLimit.take(request);
+      if (tooMany !== undefined) throw tooMany;
+      request.access = access;
+      request.rawResponse = reply.raw;
+      return;
+    }
     if (organization && caller.organization === undefined) throw new Unauthorized([NO_ORGANIZATION]);
     // The caller is set before a possible rejection, because the access log names the key.
     request.caller = caller;
@@ -149,7 +161,8 @@ export const checkAccess = (
       void reply.header('ratelimit-remaining', allowance.remaining);
       void reply.header('ratelimit-reset', allowance.resetSeconds);
     }
-    if (scope !== 'any' && !caller.scopes.includes(scope)) throw new Forbidden(`The key lacks the scope ${scope}`);
+    if (!isPublic && !hasScope(caller, scope))
+      throw new Forbidden(scope === 'any' ? 'The key may only read local lists' : `The key lacks the scope ${scope}`);
     if (allowance?.exceeded) throw new TooManyRequests(allowance.resetSeconds);
     if (refused !== undefined) throw new Forbidden(refused);
     request.access = access;

@@ -119,6 +119,10 @@ export const TAGS: readonly (readonly [name: string, description: string])[] = [
     'What the API key of the request gives access to: its organization, its scopes and its remaining limits.',
   ],
   [
+    'Local lists',
+    'Lists of hashes in which a client looks up verdicts at home. Absent if the setting `LISTS` is `off`.',
+  ],
+  [
     'Events',
     'Events that upstream systems report, as CloudEvents 1.0. Acknowledged events are stored on disk. An event that is sent twice counts once.',
   ],
@@ -130,9 +134,9 @@ const WHEN: Readonly<Record<number, string>> = {
   400: 'The request is invalid; `issues` lists the problems if the message does not cover them',
   401: 'The key is missing, unknown, revoked or expired, or belongs to no organization; `issues` says what is wrong with the header or the form of the key',
   403: 'The key lacks the scope, or the organization is not allowed to do this',
-  404: 'The route, group, brand, record, dispute or webhook does not exist',
+  404: 'The route, group, brand, record, dispute, webhook or local list does not exist',
   405: 'The route supports only the methods in `Allow`',
-  406: 'The client does not accept the media type of TAXII 2.1',
+  406: 'The client does not accept the media type of TAXII 2.1, or of a local list',
   408: 'The request did not arrive within 10 seconds',
   409: 'The name of the group is taken, the organization has the maximum number of webhooks or open disputes, it has an open dispute about the asset, or the secret was rotated within the last 24 hours',
   410: 'The `lastEventId` or the `Consistency-Token` is from a replaced log, or from a state that a restore has removed',

@@ -19,7 +19,7 @@ export const readAccepted = (range: string): Accepted => {
 };
 
 /** Returns the weight of a media type, which is the weight of the most specific range that matches. */
-const weightOf = (type: string, accepted: readonly Accepted[]): number => {
+const weightIn = (type: string, accepted: readonly Accepted[]): number => {
   const ranges = [type, `${type.slice(0, type.indexOf('/'))}/*`, '*/*'];
   for (const range of ranges) {
     const found = accepted.find((one) => one.type === range);
@@ -27,6 +27,9 @@ const weightOf = (type: string, accepted: readonly Accepted[]): number => {
   }
   return 0;
 };
+
+/** Returns the weight of a media type: 0 if the client does not accept it. @param accept the header `Accept` */
+export const weightOf = (type: string, accept: string): number => weightIn(type, accept.split(',').map(readAccepted));
 
 /**
  * Returns the offered media type that the client prefers (RFC 9110, 12.5.1). If the client prefers several types
@@ -38,7 +41,7 @@ const weightOf = (type: string, accepted: readonly Accepted[]): number => {
 export const preferredType = (accept: string | undefined, offered: readonly [string, ...string[]]): string => {
   if (accept === undefined) return offered[0];
   const accepted = accept.split(',').map(readAccepted);
-  const weights = offered.map((type) => weightOf(type, accepted));
+  const weights = offered.map((type) => weightIn(type, accepted));
   return offered[weights.indexOf(Math.max(...weights))]!;
 };
 

@@ -17,6 +17,9 @@ const isStream = (payload: unknown): boolean => typeof (payload as { pipe?: unkn
  * responses of megabytes return a stream, which holds only a few chunks in memory.
  */
 export class UnreadResponses {
+  /** The charges of buffers that several clients read at once. */
+  private readonly shared = new WeakMap<Buffer, { readonly charge: Charge; readers: number }>();
+
   constructor(private readonly budget = new ByteBudget(RESPONSES)) {}
 
   get isOverHalf(): boolean {
@@ -35,8 +38,26 @@ export class UnreadResponses {
     const bytes = isStream(outgoing) ? STREAM_BYTES : Buffer.isBuffer(outgoing) ? outgoing.length : 0;
     if (bytes < MIN_CHARGED_BYTES || isShared || socket.destroyed) return outgoing;
     const charge = new Charge(this.budget, request.caller === null ? clientOf(request.ip) : ownerOf(request.caller));
+    if (request.access?.sharesBuffers === true && Buffer.isBuffer(outgoing)) {
+      this.chargeOnce(outgoing, charge, raw);
+      return outgoing;
+    }
     charge.add(bytes);
     raw.once('close', () => charge.release());
     return outgoing;
+  }
+
+  /** The first of the clients that read a buffer at once is charged until the last of them has read it. */
+  private chargeOnce(buffer: Buffer, charge: Charge, raw: FastifyReply['raw']): void {
+    const held = this.shared.get(buffer) ?? { charge, readers: 0 };
+    if (held.readers === 0) charge.add(buffer.length);
+    this.shared.set(buffer, held);
+    held.readers += 1;
+    raw.once('close', () => {
+      held.readers -= 1;
+      if (held.readers > 0) return;
+      held.charge.release();
+      this.shared.delete(buffer);
+    });
   }
 }

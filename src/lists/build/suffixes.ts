@@ -1,20 +1,13 @@
-import { createRequire } from 'node:module';
+import {
+  edgeChild,
+  edgeLength,
+  edgeStart,
+  exceptionsRoot,
+  labelText,
+  nodeFlags,
+  rulesRoot,
+} from 'tldts/dist/cjs/src/data/trie.js';
 import type { HostingSuffixes } from '../../asset-check/lists/hosting-suffixes.js';
-
-/** The tables of the Public Suffix List in `tldts`, which exports only look-ups in them. */
-interface Trie {
-  readonly edgeStart: ArrayLike<number>;
-  readonly edgeChild: ArrayLike<number>;
-  readonly edgeLength: ArrayLike<number>;
-  readonly labelText: string;
-  readonly nodeFlags: ArrayLike<number>;
-  readonly rulesRoot: number;
-  readonly exceptionsRoot: number;
-}
-
-const { edgeStart, edgeChild, edgeLength, labelText, nodeFlags, rulesRoot, exceptionsRoot } = createRequire(
-  import.meta.url,
-)('tldts/dist/cjs/src/data/trie.js') as Trie;
 
 /** Returns the suffixes of the Public Suffix List with at least two labels. `*.` stands for every name directly under. */
 const publicSuffixes = (): string[] => {

@@ -1,0 +1,123 @@
+import { setImmediate } from 'node:timers/promises';
+import { Injectable, Optional } from '@nestjs/common';
+import { Gauge, Registry } from 'prom-client';
+import { reportFailures, type FailureReport } from '../flow/background.js';
+import { Bag, type BagMember } from '../flow/bag.js';
+import { coalesce } from '../flow/shared-work.js';
+import { WaitingRequests } from '../flow/concurrency-limit.js';
+import { type Clock, monotonic } from '../flow/time.js';
+import { limit } from '../limits.js';
+import { Readiness } from '../ops/readiness.js';
+import { WatchPool } from '../read-models/pools.js';
+import { LIST_NAMES } from './built-lists.js';
+import { followLists, ServedList } from './served-list.js';
+
+const FOLLOW_EVERY_MS = 250;
+const RETRY_MS = 1_000;
+/** How many waiting requests are answered before other work runs. */
+const WOKEN_AT_ONCE = 16;
+/** All clients of an extension may share one key. */
+const MAX_OF_KEY = limit('requests that wait for a list', 10_000, 'requests', 'key', '429');
+const MAX_IN_ALL = limit('requests that wait for a list', 12_000, 'requests', 'process', '503');
+
+interface Waiter extends BagMember {
+  readonly list: ServedList;
+  readonly end: () => void;
+}
+
+/** The lists as this process serves them, which follow the database, and the requests that wait for a change. */
+@Injectable()
+export class FollowedLists {
+  readonly lists: readonly ServedList[] = LIST_NAMES.map((name) => new ServedList(name));
+  private readonly waiters = new Bag<Waiter>();
+  private readonly waiting = new WaitingRequests(MAX_IN_ALL, MAX_OF_KEY, 'without Prefer: wait');
+  private readonly report: FailureReport;
+  private followedAt = 0;
+
+  constructor(
+    private readonly pool: WatchPool,
+    private readonly readiness: Readiness,
+    registry: Registry,
+    @Optional() private readonly clock: Clock = monotonic,
+  ) {
+    this.report = reportFailures('read local lists', registry);
+    const { lists } = this;
+    const sinceFollowed = (): number => this.clock.now() - this.followedAt;
+    new Gauge({
+      name: 'threat_protection_local_list_age_seconds',
+      help: 'Time since each local list was last found to be current, absent until a version was read',
+      labelNames: ['list'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { name, current, head } of lists)
+          if (current !== undefined) this.set({ list: name }, (head!.ageMs + sinceFollowed()) / 1_000);
+      },
+    });
+    new Gauge({
+      name: 'threat_protection_local_list_entries',
+      help: 'Entries of each local list, absent until a version was read',
+      labelNames: ['list'],
+      registers: [registry],
+      collect() {
+        this.reset();
+        for (const { name, entries } of lists) if (entries !== undefined) this.set({ list: name }, entries);
+      },
+    });
+  }
+
+  /** Follows the database until `signal` aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (this.readiness.stopping) await this.wake(() => true);
+      const isRead = await this.follow().then(
+        () => true,
+        (error: unknown) => this.report.failed(error),
+      );
+      await this.clock.sleep(isRead === true ? FOLLOW_EVERY_MS : RETRY_MS, signal);
+    }
+  }
+
+  /**
+   * Reads the newest versions, one call at a time, and wakes the requests that wait for them.
+   * @throws as `followLists`
+   */
+  readonly follow = coalesce(async () => {
+    await followLists(this.pool, this.lists, (changed) => void this.wake(({ list }) => list === changed));
+    this.followedAt = this.clock.now();
+  });
+
+  /**
+   * Resolves when a list has changed, after `ms`, or when `signal` aborts.
+   * @param owner the key, or the address of a client without a key
+   * @throws TooManyRequests, Unavailable if too many requests wait already
+   */
+  wait(list: ServedList, owner: string, ms: number, signal: AbortSignal): Promise<void> {
+    return this.waiting.run(owner, async () => {
+      const timer = new AbortController();
+      const ended = new Promise<void>((end) => {
+        const waiter: Waiter = { list, end, bagIndex: -1 };
+        this.waiters.add(waiter);
+        timer.signal.addEventListener('abort', () => {
+          this.waiters.delete(waiter);
+          end();
+        });
+      });
+      signal.addEventListener('abort', () => timer.abort(), { signal: timer.signal });
+      if (signal.aborted || this.readiness.stopping) timer.abort();
+      void this.clock.sleep(ms, timer.signal).then(() => timer.abort());
+      await ended;
+      timer.abort();
+    });
+  }
+
+  private async wake(isWoken: (waiter: Waiter) => boolean): Promise<void> {
+    let woken = 0;
+    for (const waiter of this.waiters) {
+      if (!isWoken(waiter)) continue;
+      waiter.end();
+      woken += 1;
+      if (woken % WOKEN_AT_ONCE === 0) await setImmediate();
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  Inject,
+  Module,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { Registry } from 'prom-client';
+import { ConfiguredSources } from '../asset-check/sources/configured-sources.js';
+import { Expiry } from '../read-models/expiry.js';
+import { WatchPool } from '../read-models/pools.js';
+import { ReadModelsModule } from '../read-models/read-models.module.js';
+import { Config, ConfigError } from '../runtime/config.js';
+import type { ListBuilder } from './build/list-builder.js';
+import { FollowedLists } from './followed-lists.js';
+import { OLD_LIST_VERSIONS } from './list-versions.js';
+import { listsController } from './lists.controller.js';
+import { readSigner, type Signer } from './publish-lists.js';
+import { type Build, ListPublishing } from './publishing.js';
+import { ReadListHandler, ReadListsHandler } from './read-lists.js';
+
+/** The `Signer` of the lists; undefined if they are not signed. */
+const SIGNER = Symbol('signer of local lists');
+
+/** @throws ConfigError if the file cannot be used */
+const openSigner = ({ listsSigningKeyFile: file }: Config): Signer | undefined => {
+  if (file === undefined) return undefined;
+  try {
+    return readSigner(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new ConfigError(`LISTS_SIGNING_KEY_FILE cannot be used: ${why}; make a key with \`lists key FILE\``);
+  }
+};
+
+/** Builds when a source has changed. What changes during a build leads to the next one. */
+const buildOf = (configured: ConfiguredSources): Build => {
+  let builder: ListBuilder | undefined;
+  let built: string | undefined;
+  return async () => {
+    // The lists have what was stored before the build began.
+    if (configured.own !== undefined && !(await configured.own.refresh()))
+      throw new Error("This service's own statuses could not be read");
+    const { version } = configured;
+    if (version === undefined || version === built) return undefined;
+    // Only the process that builds loads the tables of suffixes.
+    const { ListBuilder: Builder } = await import('./build/list-builder.js');
+    builder ??= new Builder(configured.sources, configured.suffixes, configured.guards);
+    const lists = await builder.build();
+    built = version;
+    return lists;
+  };
+};
+
+/** Serves the lists, and builds them while no other process does. Not imported if `LISTS=off`. */
+@Module({})
+export class ListsModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly stop = new AbortController();
+  private readonly publishing: ListPublishing;
+  private running: Promise<unknown> = Promise.resolve();
+
+  static with(config: Config): DynamicModule {
+    return {
+      module: ListsModule,
+      imports: [ReadModelsModule],
+      controllers: [listsController(config.lists === 'public')],
+      providers: [
+        FollowedLists,
+        ReadListsHandler,
+        ReadListHandler,
+        { provide: SIGNER, useValue: openSigner(config) ?? null },
+      ],
+    };
+  }
+
+  constructor(
+    private readonly followed: FollowedLists,
+    pool: WatchPool,
+    sources: ConfiguredSources,
+    expiry: Expiry,
+    registry: Registry,
+    @Inject(SIGNER) signer: Signer | null,
+  ) {
+    expiry.register(OLD_LIST_VERSIONS);
+    this.publishing = new ListPublishing(
+      pool,
+      followed.lists,
+      followed.follow,
+      buildOf(sources),
+      registry,
+      signer ?? undefined,
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    const { signal } = this.stop;
+    this.running = Promise.all([this.followed.run(signal), this.publishing.run(signal)]);
+  }
+
+  /** Ends before the connection pool closes. */
+  async beforeApplicationShutdown(): Promise<void> {
+    this.stop.abort();
+    await this.running;
+  }
+}

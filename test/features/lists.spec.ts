@@ -1,0 +1,210 @@
+import { createPublicKey, generateKeyPairSync, hash, verify } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { lookUp, hashOfExpression } from '../../src/lists/expressions.js';
+import { AccessLogOutput } from '../../src/http/ops/access-log.js';
+import { decodeRice, hashesOfWords, indicesOfWords, updateList } from '../lists/client.js';
+import type { ApiResponse } from '../support/call.js';
+import { eventually } from '../support/eventually.js';
+import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
+import { sent, stored } from '../support/upstream.js';
+
+const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+const folder = mkdtempSync(join(tmpdir(), 'lists-'));
+const LISTS_SIGNING_KEY_FILE = join(folder, 'key.pem');
+writeFileSync(LISTS_SIGNING_KEY_FILE, privateKey.export({ format: 'pem', type: 'pkcs8' }));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const app = sharedApp({ env: { LISTS: 'on', ACCESS_LOG: 'on', LISTS_SIGNING_KEY_FILE } });
+sharedProjecting(app);
+const open = sharedApp({ env: { LISTS: 'public' } });
+const off = sharedApp();
+
+const NOTHING = new Uint8Array();
+const MAX = 1_000_000;
+let key: string;
+let changes = 0;
+
+const report = async (status: 'BLOCKED' | 'ALLOWED', ...contents: string[]): Promise<void> => {
+  const events = contents.map((content) => {
+    const at = new Date(Date.UTC(2026, 2, 1) + ++changes * 1_000).toISOString();
+    const asset = { type: 'URL', content };
+    return sent('AssetStatusChanged', {
+      changeId: `change-${changes}`,
+      asset,
+      status,
+      brandReviews: [],
+      createdAt: at,
+      updatedAt: at,
+    });
+  });
+  await app.log.appendAll(events.map(stored));
+};
+
+/** What a client holds of `all-8b`. It updates as the documentation says, and checks checksum and signature. */
+class Client {
+  hashes: Uint8Array = NOTHING;
+  version: string | undefined;
+
+  async update(wait?: number): Promise<ApiResponse> {
+    const since = this.version === undefined ? '' : `?since=${this.version}`;
+    const headers = { ...(wait !== undefined && { prefer: `wait=${wait}` }) };
+    const response = await app.call(`/v2/lists/all-8b${since}`, { key, headers });
+    const { name, version, partialUpdate, removals, additions, sha256, cutAt, signature } = response.body;
+    const coded = (part: { firstValue: string; encodedData: string }) => ({
+      ...(part as unknown as { riceParameter: number; entriesCount: number }),
+      firstValue: BigInt(part.firstValue),
+      encodedData: Buffer.from(part.encodedData, 'base64'),
+    });
+    const removed = removals === undefined ? new Uint32Array() : indicesOfWords(decodeRice(coded(removals), 32, MAX));
+    const added = additions === undefined ? NOTHING : hashesOfWords(decodeRice(coded(additions), 64, MAX));
+    this.hashes = updateList(partialUpdate ? this.hashes : NOTHING, removed, added);
+    this.version = version;
+    expect(hash('sha256', this.hashes)).toBe(sha256);
+    const text = [name, version, sha256, cutAt].join('\n');
+    expect(verify(null, Buffer.from(text), publicKey, Buffer.from(signature, 'base64'))).toBe(true);
+    return response;
+  }
+
+  lookUp(content: string): string {
+    const has = (expression: string): boolean => {
+      const wanted = hashOfExpression(expression);
+      for (let at = 0; at < this.hashes.length; at += 8)
+        if (wanted.equals(this.hashes.subarray(at, at + 8))) return true;
+      return false;
+    };
+    return lookUp(content, (half, expression) => half === 'list' && has(expression));
+  }
+}
+
+const untilBuilt = (from: typeof app, path: string): Promise<void> =>
+  eventually('lists are built', async () => (await from.call(path, { key })).status === 200);
+
+beforeAll(async () => {
+  key = await app.issueKey({ scopes: ['lists'] });
+  await untilBuilt(app, '/v2/lists');
+});
+
+describe('Local lists', () => {
+  it('have a status in seconds, as an update whose checksum and signature are right, and lose it again', async () => {
+    const client = new Client();
+    expect((await client.update()).body.partialUpdate).toBe(false);
+    expect(client.lookUp('https://a.evil.example/path')).toBe('NOT_LISTED');
+    // An update that is larger than the list is no update.
+    await report('BLOCKED', 'evil.example', 'one.example', 'two.example', 'three.example');
+    const startedAt = performance.now();
+    expect((await client.update(25)).body.partialUpdate).toBe(true);
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+    expect(client.lookUp('https://a.evil.example/path')).toBe('LISTED');
+    await report('ALLOWED', 'evil.example');
+    expect((await client.update(25)).body.partialUpdate).toBe(true);
+    expect(client.lookUp('https://a.evil.example/path')).toBe('NOT_LISTED');
+    const late = new Client();
+    await late.update();
+    expect(late.hashes).toEqual(client.hashes);
+  });
+
+  it('are described with the key that signs them', async () => {
+    const { body, headers } = await app.call('/v2/lists', { key });
+    expect(body.map(({ name }: { name: string }) => name)).toEqual(['all-8b', 'own-8b', 'ask-8b']);
+    expect(body[0]).toMatchObject({ covers: ['own'], notCovered: [], validSeconds: 86_400 });
+    const x = Buffer.from(body[0].publicKey, 'base64').toString('base64url');
+    expect(createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' }).equals(publicKey)).toBe(true);
+    const { status } = await app.call('/v2/lists', { key, headers: { 'if-none-match': headers.get('etag')! } });
+    expect(status).toBe(304);
+  });
+
+  it('may be cached, and are not sent again to a client that has them', async () => {
+    const { headers } = await app.call('/v2/lists/own-8b', { key });
+    expect(headers.get('cache-control')).toBe('public, max-age=5');
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    const again = { key, headers: { 'if-none-match': headers.get('etag')!, prefer: 'wait=1' } };
+    const startedAt = performance.now();
+    const { status, headers: ofAgain } = await app.call('/v2/lists/own-8b', again);
+    expect([status, ofAgain.get('preference-applied')]).toEqual([304, 'wait=1']);
+    expect(performance.now() - startedAt).toBeGreaterThan(900);
+  });
+
+  it('are sent as bytes to clients without a decoder', async () => {
+    const response = await fetch(`${app.url}/v2/lists/ask-8b`, {
+      headers: { 'x-api-key': key, accept: 'application/octet-stream' },
+    });
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const { body } = await app.call('/v2/lists', { key });
+    const described = body.find(({ name }: { name: string }) => name === 'ask-8b');
+    expect([hash('sha256', bytes), bytes.length / 8]).toEqual([described.sha256, described.entries]);
+    expect(response.headers.get('list-version')).toBe(described.version);
+    expect(response.headers.get('list-signature')).toBe(described.signature);
+  });
+
+  it.each([
+    ['/v2/lists/none', {}, 404],
+    ['/v2/lists/all-8b?since=yesterday', {}, 400],
+    ['/v2/lists/all-8b?since=1-0123456789abcdef', { accept: 'application/octet-stream' }, 400],
+    ['/v2/lists/all-8b', { accept: 'text/html' }, 406],
+  ])('answer %s with %j by %i, which scripts of other origins may read', async (path, headers, expected) => {
+    const { status, headers: sentBack } = await app.call(path, { key, headers });
+    expect([status, sentBack.get('access-control-allow-origin')]).toEqual([expected, '*']);
+    expect(sentBack.get('cache-control')).toBe('private, no-store');
+  });
+
+  it('are sent whole for a version of another log', async () => {
+    const { body } = await app.call('/v2/lists/all-8b?since=1-0123456789abcdef', { key });
+    expect(body.partialUpdate).toBe(false);
+  });
+
+  it('let browsers send the headers', async () => {
+    for (const path of ['/v2/lists', '/v2/lists/all-8b']) {
+      const { status, headers } = await app.call(path, { method: 'OPTIONS' });
+      expect([status, headers.get('access-control-allow-origin')]).toEqual([204, '*']);
+      expect(headers.get('access-control-allow-headers')).toContain('X-API-KEY');
+    }
+  });
+});
+
+describe('A key with the scope lists', () => {
+  it('reads the lists and nothing else, and no other key reads them', async () => {
+    const ofAcme = await app.issueKey({ organization: 'acme', scopes: ['lists'] });
+    const reader = await app.issueKey({ organization: 'acme', scopes: ['read', 'write'] });
+    const statusOf = async (path: string, by: string, json?: object): Promise<number> =>
+      (await app.call(path, { key: by, json })).status;
+    expect(await statusOf('/v2/lists', ofAcme)).toBe(200);
+    expect(await statusOf('/v2/lists', reader)).toBe(403);
+    expect(await statusOf('/v2/organization', ofAcme)).toBe(403);
+    expect(await statusOf('/v2/organization/feed', ofAcme)).toBe(403);
+    expect(await statusOf('/v2/asset/check', ofAcme, { content: 'evil.example' })).toBe(403);
+    expect((await app.call('/v2/lists')).status).toBe(401);
+  });
+
+  it('is accepted in the query of these routes only, and never logged', async () => {
+    const lines: string[] = [];
+    const output = app.app.get(AccessLogOutput);
+    const { write } = output;
+    output.write = (text) => lines.push(text) > 0;
+    expect((await app.call(`/v2/lists/all-8b?key=${key}`)).status).toBe(200);
+    expect((await app.call(`/v2/lists/none?key=${key}`)).status).toBe(404);
+    expect((await app.call(`/v2/lists/all-8b/more?key=${key}`)).status).toBe(404);
+    expect((await app.call(`/v2/organization?key=${key}`)).status).toBe(401);
+    await eventually('lines are written', () => lines.join('').split('\n').length > 4);
+    output.write = write;
+    expect(lines.join('')).toContain('"route":"/v2/lists/:name"');
+    expect(lines.join('')).not.toContain(key);
+  });
+});
+
+it('LISTS=public needs no key, and a shared cache may answer everybody', async () => {
+  await untilBuilt(open, '/v2/lists');
+  const { status, headers, body } = await open.call('/v2/lists/all-8b');
+  expect([status, body.signature]).toEqual([200, undefined]);
+  expect(headers.get('vary')).toBe('Accept, Accept-Encoding');
+});
+
+it('LISTS=off has no routes and writes no rows', async () => {
+  for (const path of ['/v2/lists', '/v2/lists/all-8b']) expect((await off.call(path, { key })).status).toBe(404);
+  const { headers } = await off.call('/v2/lists', { method: 'OPTIONS' });
+  expect(headers.get('access-control-allow-origin')).toBeNull();
+  const { rows } = await off.pool.query('select from service.lists');
+  expect(rows).toEqual([]);
+});
