@@ -26,15 +26,16 @@ const CID = 'bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi';
 const STATUSES: readonly OwnStatus[] = [
   'BLOCKED URL evil.example',
   'ALLOWED URL good.evil.example',
-  'BLOCKED URL host.example/phish',
   `BLOCKED ADDRESS ${ACCOUNT}`,
   'BLOCKED EMAIL joe@mail.example',
   `BLOCKED IPFS ${CID}`,
 ];
 const REMOVED: OwnStatus = 'BLOCKED URL late.example';
-const ADDED: readonly OwnStatus[] = ['BLOCKED URL new.example', 'ALLOWED URL host.example/phish/press'];
+const ADDED: readonly OwnStatus[] = ['BLOCKED URL new.example', 'BLOCKED URL newer.example', 'ALLOWED URL ads.example'];
 const LISTS: readonly TestList[] = [
-  { text: 'drainer.pages.dev\n1.2.3.0/24\n198.51.100.7\nads.example\n1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa' },
+  {
+    text: 'drainer.pages.dev\nhost.example/phish\n1.2.3.0/24\n198.51.100.7\nads.example\n1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa',
+  },
   { verdict: 'ALLOWED', text: '1.2.3.4' },
   {
     format: 'metamask',
@@ -78,7 +79,7 @@ const CONTENTS = [
   'joe@mail.example',
   'jane@mail.example',
   'joe@gmail.com',
-  'https://medium.com/@somebody',
+  'https://medium.com/somebody',
   'https://www.google.com/url',
   'https://x.example/?next=https://evil.example',
   'router.local',
