@@ -581,6 +581,41 @@ create table service.key_uses (
   PRIMARY KEY (key_id)
 );
 
+-- What each version removed from the version before, and added. Version 0 is the empty list and has no row.
+create table service.list_versions (
+  name text collate "C" not null,
+  number bigint not null,
+  -- When the version was built, in ms.
+  cut_at bigint not null,
+  sha256 bytea not null,
+  removed bytea not null,
+  added bytea not null,
+  -- All hashes of the version. Only one version of a list has them.
+  hashes bytea,
+  PRIMARY KEY (name, number)
+);
+CREATE INDEX list_versions_by_cut ON service.list_versions USING btree (cut_at);
+CREATE INDEX list_versions_whole ON service.list_versions USING btree (name, number) WHERE (hashes IS NOT NULL);
+
+-- The newest version of each list.
+create table service.lists (
+  name text collate "C" not null,
+  number bigint not null,
+  -- The checksum of all hashes.
+  sha256 bytea not null,
+  -- The sources that the lists contain.
+  covers json not null,
+  not_covered json not null,
+  -- The version has everything that was stored before this instant, in ms. Moves on at least hourly.
+  cut_at bigint not null,
+  signature bytea,
+  -- Base64. Absent: the version is not signed.
+  public_key text,
+  -- When the version was last found to be current, in ms.
+  checked_at bigint not null,
+  PRIMARY KEY (name)
+);
+
 -- Number of rejected events per owner (an organization, or a key without an organization), UTC day, key, reason and
 -- type.
 create table service.rejections (
