@@ -15,8 +15,8 @@ export interface RiceCoded {
 }
 
 /** The width of the numbers in bits, with the parameters that Safe Browsing v5 allows for it. */
-export const RICE_WIDTHS = { 32: { min: 3, max: 30 }, 64: { min: 35, max: 62 } } as const;
-export type RiceWidth = keyof typeof RICE_WIDTHS;
+const RICE_WIDTHS = { 32: { min: 3, max: 30 }, 64: { min: 35, max: 62 } } as const;
+type RiceWidth = keyof typeof RICE_WIDTHS;
 
 const TWO_32 = 2 ** 32;
 

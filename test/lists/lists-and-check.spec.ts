@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
+import { lookUp } from '../../docs/examples/local-list.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
 import type { AssetCheckResponse } from '../../src/asset-check/asset-check.dto.js';
 import { Guards } from '../../src/asset-check/lists/guards.js';
 import { buildExpressions } from '../../src/lists/build/build-lists.js';
 import { SuffixIndex } from '../../src/lists/build/suffixes.js';
-import { type Half, lookUp } from '../../src/lists/expressions.js';
+import type { Half } from '../../src/lists/expressions.js';
 import { guardOf, sourcesOf, suffixes } from '../asset-check/checker-of.js';
 import { seeds } from '../support/full-size.js';
 import { Maker, randomFrom } from './worlds.js';

@@ -52,10 +52,12 @@ describe('a list of hashes', () => {
     expect(() => applyChange(list(1, 3), change)).toThrow('does not fit');
   });
 
-  it('refuses indices that are not ascending or beyond its end', () => {
-    expect(updateList(list(1, 3), Uint32Array.of(1), list(2))).toEqual(list(1, 2));
-    expect(() => updateList(list(1, 3), Uint32Array.of(2), EMPTY)).toThrow('Index 2');
-    expect(() => updateList(list(1, 3), Uint32Array.of(0, 0), EMPTY)).toThrow('Index 0');
+  it('is refused by a client if an update does not lead to its checksum', async () => {
+    const after = list(1, 2);
+    expect(await updateList(list(1, 3), Uint32Array.of(1), list(2), after)).toEqual(after);
+    await expect(updateList(list(1, 3), Uint32Array.of(2), list(2), after)).rejects.toThrow('checksum');
+    await expect(updateList(list(1, 3), new Uint32Array(), list(2), after)).rejects.toThrow('checksum');
+    await expect(updateList(list(1, 2), new Uint32Array(), list(2), after)).rejects.toThrow('checksum');
   });
 
   it('merges away what is removed and added again, and what is added and removed again', async () => {
@@ -82,7 +84,8 @@ describe('a list of hashes', () => {
     }
     for (const [age, before] of versions.entries()) {
       const change = await mergeChanges(steps.slice(age));
-      expect(updateList(before, removalIndices(current, change), change.added)).toEqual(current);
+      const removals = removalIndices(current, change);
+      expect(await updateList(before, removals, change.added, current)).toEqual(current);
     }
   });
 

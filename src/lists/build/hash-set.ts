@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { HASH_BYTES } from '../expressions.js';
+import { HASH_BYTES } from '../sorted-hashes.js';
 
 /** Collects the hashes of expressions, in 8 bytes each. */
 export class HashCollector {

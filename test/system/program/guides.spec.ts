@@ -56,6 +56,10 @@ const TABLE: readonly Guide[] = [
     name: 'disputes.md',
     shows: ['"accepted":1', '"status":"BLOCKED"', '"status":"OPEN"', '"secret":', 'security@acme.example'],
   },
+  {
+    name: 'local-lists.md',
+    shows: ['"name":"all-8b"', 'LISTED https://a.evil.example', 'LISTED https://a.evil.example'],
+  },
   { name: 'taxii.md', shows: ['"api_roots"', '"alias":"threats"', '"objects":[', '"more":'] },
   {
     name: 'metrics.md',
@@ -115,6 +119,7 @@ describe('A guide, pasted as a whole into a fresh folder,', () => {
         DATABASE_URL: database.url,
         DATA_DIR: join(folder, 'data'),
         PORT: '0',
+        LISTS: 'on',
         WEBHOOK_MASTER_KEY_FILE: masterKey,
         WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1',
       },
