@@ -68,9 +68,12 @@ const HOLDS_OTHERS = /sso=/i;
 /** Whether a client can look up a path: one of plain characters that no gateway serves. */
 export const isPlainPath = (path: string): boolean =>
   /^(?:\/[A-Za-z0-9._~-]+)+$/.test(path) &&
-  !/\/\.{1,2}(?:\/|$)|\.$/.test(path) &&
+  !/\.(?:\/|$)/.test(path) &&
   !/^\/ip[fn]s\//i.test(path) &&
   path.split('/').length <= MAX_SEGMENTS;
+
+/** Whether a host may name the content that it serves: with a CID, which may be written in many ways. */
+export const isOfContent = (host: string): boolean => host.includes('.ipfs.') || host.indexOf('.') >= MIN_CID_LENGTH;
 
 /** Returns a host and the domains above it that have at least two labels, longest first. */
 export const withParents = (host: string): string[] => {
@@ -141,7 +144,7 @@ const stepsOf = (content: string): readonly Step[] | undefined => {
   const isAddress = IS_ADDRESS.test(host);
   if (host === '' || host.length > MAX_NAME_LENGTH || HOLDS_OTHERS.test(more)) return undefined;
   if (more !== '' && path + slash === '') return undefined;
-  if (!isAddress && (host.includes('.ipfs.') || host.indexOf('.') >= MIN_CID_LENGTH)) return undefined;
+  if (!isAddress && isOfContent(host)) return undefined;
   if (IS_PRIVATE.test(host)) return [];
   const onHost = isAddress ? stepsOfAddress(host) : stepsOfHost(host, `~${formOf(host)}`);
   if (path + more === '') return onHost;

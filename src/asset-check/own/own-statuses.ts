@@ -22,6 +22,8 @@ const MAX_BACK_OFF_MS = 2_000;
  */
 const TOO_MANY_STATUSES_PAUSE_MS = 60_000;
 const NO_KEYS: readonly string[] = [];
+/** Maximum number of changed keys that are kept for `takeChanges`, some 1 MB. */
+const MAX_CHANGES = 10_000;
 
 type Row = RowOf<typeof STATUS_CHANGES>;
 
@@ -59,6 +61,8 @@ export class OwnStatuses {
   private readAt: number | undefined;
   private isFailing = false;
   private hasTooManyStatuses = false;
+  /** The keys that have changed since `takeChanges` was called last; undefined if they are not known. */
+  private changes: Set<string> | undefined;
   private readonly readOnce = coalesce(() => this.read());
 
   constructor(
@@ -143,6 +147,21 @@ export class OwnStatuses {
     return this.snapshot.statuses.statuses();
   }
 
+  /** Yields the key and the status of each asset whose key has this hash, which is a result of `hashOfText`. */
+  withHash(hash: number): ReturnType<StatusTable['statuses']> {
+    return this.snapshot.statuses.withHash(hash);
+  }
+
+  /**
+   * Returns the keys whose status may have changed since the last call. For one caller.
+   * @returns undefined if any may have: at the first call, after all rows were read again, or after many changes
+   */
+  takeChanges(): ReadonlySet<string> | undefined {
+    const { changes } = this;
+    this.changes = new Set();
+    return changes;
+  }
+
   /** Polls changes until `signal` aborts. */
   async pollUntilStopped(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
@@ -201,14 +220,21 @@ export class OwnStatuses {
         continue;
       }
       const { statuses } = snapshot;
-      for (const row of rows) apply(statuses, row);
+      for (const row of rows) this.noteChange(apply(statuses, row));
       const last = rows.at(-1)!;
       const reached = last.position === null ? snapshot : { position: last.position, assetHash: last.assetHash! };
       snapshot = { statuses, position: reached.position, assetHash: reached.assetHash, state, since };
       if (rows.length < STATUS_PAGE) break;
     }
+    if (snapshot.statuses !== this.snapshot.statuses) this.changes = undefined;
     this.snapshot = snapshot;
     this.readAt = performance.now();
+  }
+
+  private noteChange(key: string | undefined): void {
+    if (key === undefined || this.changes === undefined) return;
+    if (this.changes.size < MAX_CHANGES) this.changes.add(key);
+    else this.changes = undefined;
   }
 
   private emptySnapshot(): Snapshot {
@@ -264,11 +290,13 @@ const currentKey = (key: string): string => {
   return assetKey({ type: key.slice(0, colon), content: key.slice(colon + 1) });
 };
 
-const apply = (statuses: StatusTable, { asset, content, status, createdAt }: Row): void => {
-  if (asset === null || asset === '') return;
+/** @returns the key of the row; undefined if it has none */
+const apply = (statuses: StatusTable, { asset, content, status, createdAt }: Row): string | undefined => {
+  if (asset === null || asset === '') return undefined;
   const key = content === null ? currentKey(asset) : asset;
   const match = content ?? key.slice(key.indexOf(':') + 1);
   // The status UNKNOWN removes the asset.
   if (status === 'UNKNOWN' || status === null) statuses.delete(key);
   else statuses.set(key, { status, match, since: createdAt ?? undefined });
+  return key;
 };

@@ -108,13 +108,15 @@ export class StatusTable {
   /** Yields the key and the status of each asset. */
   *statuses(): Generator<readonly [key: string, status: StoredStatus['status']]> {
     const { pool } = this;
-    for (const offset of this.slots) {
-      const flags = pool[offset]!;
-      if (offset === 0 || (flags & STATUS) === NO_STATUS) continue;
-      const encoding = (flags & WIDE_KEY) === 0 ? 'latin1' : 'utf16le';
-      const key = pool.toString(encoding, offset + HEADER_BYTES, this.keyEnd(offset));
-      yield [key, (flags & STATUS) === BLOCKED ? 'BLOCKED' : 'ALLOWED'];
-    }
+    for (const offset of this.slots) if (offset !== 0) yield* statusAt(pool, offset);
+  }
+
+  /** Yields the key and the status of each asset whose key has this hash, which is a result of `hashOfText`. */
+  *withHash(hash: number): ReturnType<StatusTable['statuses']> {
+    const { pool, slots, hashes } = this;
+    let slot = Math.floor((hash / TWO_TO_32) * slots.length);
+    for (; slots[slot] !== 0; slot = slot + 1 === slots.length ? 0 : slot + 1)
+      if (hashes[slot] === hash) yield* statusAt(pool, slots[slot]!);
   }
 
   /** @throws TooManyStatuses if the table is full; the table is then unchanged */
@@ -245,6 +247,18 @@ export class StatusTable {
     [this.pool, this.slots, this.hashes, this.end] = [pool, slots, hashes, end];
     [this.usedSlots, this.deadBytes] = [this.entries, 0];
   }
+}
+
+function* statusAt(pool: Buffer, offset: number): ReturnType<StatusTable['statuses']> {
+  const flags = pool[offset]!;
+  if ((flags & STATUS) === NO_STATUS) return;
+  const isWideKey = (flags & WIDE_KEY) !== 0;
+  const from = offset + HEADER_BYTES;
+  const end = from + pool.readUInt16LE(offset + KEY_LENGTH) * (isWideKey ? 2 : 1);
+  yield [
+    pool.toString(isWideKey ? 'utf16le' : 'latin1', from, end),
+    (flags & STATUS) === BLOCKED ? 'BLOCKED' : 'ALLOWED',
+  ];
 }
 
 /** Inserts a record whose key is not in the table yet. */
