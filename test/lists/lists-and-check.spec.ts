@@ -50,7 +50,7 @@ describe('local lists', () => {
   it.each([false, true])('say what the check says, or to ask (own statuses only: %s)', async (isOwn) => {
     const wrong: unknown[] = [];
     let [asked, blocked, contents] = [0, 0, 0];
-    for (const seed of seeds(30, 2_500)) {
+    for (const seed of seeds(20, 2_500)) {
       const found = compare(await prepare(seed, isOwn));
       wrong.push(...found.wrong);
       asked += found.asked;
@@ -63,7 +63,7 @@ describe('local lists', () => {
   });
 
   const worlds: Promise<readonly Prepared[]> = Promise.all(
-    Array.from({ length: 100 }, (_, n) => prepare(n + 1, false)),
+    Array.from({ length: 150 }, (_, n) => prepare(n + 1, false)),
   );
 
   it.each([

@@ -68,7 +68,6 @@ export class ListBuild {
     const byLabels: string[][] = [];
     for (const host of this.listed.hosts.keys()) {
       (byLabels[labelsOf(host)] ??= []).push(host);
-      if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
     }
     for (const hosts of byLabels)
       for (const host of hosts ?? []) {

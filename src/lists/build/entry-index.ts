@@ -3,7 +3,7 @@ import type { OwnStatuses } from '../../asset-check/own/own-statuses.js';
 import { hashOfText } from '../../asset-check/lists/host-table.js';
 import { CooperativeYield } from '../../flow/time.js';
 import type { Groups } from './groups.js';
-import { type Concerned, concernedBy, concernedByEntry, type Listed, textOf } from './listed.js';
+import { type Concerned, concernedBy, concernedByEntry, ENTRIES_PER_LOOK, type Listed, textOf } from './listed.js';
 
 /** Numbers with a group each, in 8 bytes. */
 class NumbersByGroup {
@@ -53,6 +53,7 @@ export class EntryIndex {
   /** Adds the entries of lists to the index and to what is listed. Lets other work run in between. */
   async readLists(lists: readonly ListContent[], listed: Listed): Promise<void> {
     const yielding = new CooperativeYield();
+    let seen = 0;
     for (const { table } of lists) {
       const starts = new NumbersByGroup();
       let list: Uint8Array | undefined;
@@ -61,7 +62,7 @@ export class EntryIndex {
         for (const group of groupsOf(this.groups, concernedByEntry(textOf(texts, start, end))))
           starts.add(group, start);
         listed.addEntry(texts, start, end);
-        if (yielding.isDue()) await yielding.yieldNow();
+        if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
       }
       if (list !== undefined) this.lists.push({ texts: list, starts });
     }
@@ -70,10 +71,11 @@ export class EntryIndex {
   /** Adds own statuses to the index and to what is listed. Lets other work run in between. */
   async readOwn(own: OwnStatuses | undefined, listed: Listed): Promise<void> {
     const yielding = new CooperativeYield();
+    let seen = 0;
     for (const [key, status] of own?.entries ?? []) {
       this.addOwn(key);
       listed.addOwn(key, status);
-      if (yielding.isDue()) await yielding.yieldNow();
+      if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
     }
   }
 

@@ -2,7 +2,7 @@ import type { FuzzyList } from '../../asset-check/lists/json-list.js';
 import type { Guards } from '../../asset-check/lists/guards.js';
 import { CooperativeYield } from '../../flow/time.js';
 import { formOf, withParents } from '../expressions.js';
-import { ALLOWED, type Listed, SPECIAL } from './listed.js';
+import { ALLOWED, ENTRIES_PER_LOOK, type Listed, SPECIAL } from './listed.js';
 import { rootOf, type SuffixIndex } from './suffixes.js';
 
 const SIGNS = 'abcdefghijklmnopqrstuvwxyz0123456789-_.';
@@ -54,11 +54,12 @@ const isWithinOneEdit = (one: string, other: string): boolean => {
 /** Adds the suffixes below known hosts, at which what an entry above says ends. Lets other work run in between. */
 export const addSuffixes = async (listed: Listed, { byRoot }: SuffixIndex): Promise<void> => {
   const yielding = new CooperativeYield();
+  let seen = 0;
   const roots = new Set<string>();
   for (const host of listed.hosts.keys()) {
     const root = rootOf(host)!;
     if (byRoot.has(root)) roots.add(root);
-    if (yielding.isDue()) await yielding.yieldNow();
+    if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
   }
   const below: string[] = [];
   for (const root of roots)
@@ -73,14 +74,15 @@ export const addSuffixes = async (listed: Listed, { byRoot }: SuffixIndex): Prom
  */
 export const guardedBelow = async ({ hosts }: Listed, guards: Guards, imitations: Imitations): Promise<string[]> => {
   const yielding = new CooperativeYield();
+  let seen = 0;
   const found: string[] = [];
   const roots = new Set<string>();
   for (const host of hosts.keys()) {
     roots.add(rootOf(host)!);
-    if (yielding.isDue()) await yielding.yieldNow();
+    if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
   }
   for (const host of guards.hosts()) {
-    if (yielding.isDue()) await yielding.yieldNow();
+    if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
     if (!roots.has(rootOf(host) ?? '') && imitations.forms.size === 0) continue;
     for (const name of [host, `www.${host}`])
       if (withParents(name).some((one) => hosts.has(one)) || imitations.has(formOf(name))) found.push(name);
@@ -94,8 +96,9 @@ export const guardedBelow = async ({ hosts }: Listed, guards: Guards, imitations
  */
 export const markImitable = async ({ hosts }: Listed, imitations: Imitations): Promise<void> => {
   const yielding = new CooperativeYield();
+  let seen = 0;
   for (const [host, flags] of hosts) {
-    if (yielding.isDue()) await yielding.yieldNow();
+    if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
     let marked = imitations.forms.size > 0 && imitations.has(formOf(host)) ? flags | SPECIAL : flags;
     if ((flags & ALLOWED) !== 0) {
       const name = host.slice(0, host.lastIndexOf('.'));
