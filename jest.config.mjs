@@ -58,6 +58,7 @@ const FULL_SIZE = [
   'features/known-at',
   'features/places',
   'features/retention',
+  'lists/list-builder-changes',
   'lists/lists-and-check',
   'projections/asset-statuses',
   'projections/false-positives',

@@ -23,7 +23,7 @@ IS_PRIVATE = re.compile(r"(?:^|\.)(?:localhost|localdomain|local|internal|home\.
 HAS_ALIASES = re.compile(r"(?:gmail|googlemail)\.com")  # Gmail ignores dots and what follows a plus sign.
 IS_GOOGLE = re.compile(r"(?:^|\.)google\.")  # Google has hosts that carry links in every country.
 HOLDS_OTHERS = re.compile("sso=", re.I | re.A)  # A parameter whose value holds others in base64.
-PLAIN_PATH = re.compile(r"(?!/ip[fn]s/)(?:/(?!\.{1,2}(?:/|\Z))[a-z0-9._~-]+){1,15}(?<!\.)", re.I | re.A)  # one that no gateway serves
+PLAIN_PATH = re.compile(r"(?!/ip[fn]s/)(?:/[a-z0-9._~-]*[a-z0-9_~-]){1,15}", re.I | re.A)  # one that no gateway serves
 
 def with_parents(host):  # and the domains above it that have at least two labels, longest first
     labels = host.split(".")

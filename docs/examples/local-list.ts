@@ -43,7 +43,7 @@ const HOLDS_OTHERS = /sso=/i; // A parameter whose value holds others in base64.
 /** Whether a client can look up a path: one of plain characters that no gateway serves. */
 export const isPlainPath = (path: string): boolean =>
   /^(?:\/[A-Za-z0-9._~-]+)+$/.test(path) &&
-  !/\/\.{1,2}(?:\/|$)|\.$/.test(path) &&
+  !/\.(?:\/|$)/.test(path) &&
   !/^\/ip[fn]s\//i.test(path) &&
   path.split('/').length <= 16;
 

@@ -20,13 +20,18 @@
 export type Half = 'list' | 'ask';
 
 const MAX_SEGMENTS = 16;
+/** The shortest first label that may be a CID. */
+const MIN_CID_LENGTH = 46;
 
 /** Whether a client can look up a path: one of plain characters that no gateway serves. */
 export const isPlainPath = (path: string): boolean =>
   /^(?:\/[A-Za-z0-9._~-]+)+$/.test(path) &&
-  !/\/\.{1,2}(?:\/|$)|\.$/.test(path) &&
+  !/\.(?:\/|$)/.test(path) &&
   !/^\/ip[fn]s\//i.test(path) &&
   path.split('/').length <= MAX_SEGMENTS;
+
+/** Whether a host may name the content that it serves: with a CID, which may be written in many ways. */
+export const isOfContent = (host: string): boolean => host.includes('.ipfs.') || host.indexOf('.') >= MIN_CID_LENGTH;
 
 /** Returns a host and the domains above it that have at least two labels, longest first. */
 export const withParents = (host: string): string[] => {

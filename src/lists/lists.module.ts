@@ -50,7 +50,7 @@ const buildOf = (configured: ConfiguredSources): Build => {
     const { ListBuilder: Builder } = await import('./build/list-builder.js');
     builder ??= new Builder(configured.sources, configured.suffixes, configured.guards);
     const nextExpiry = configured.own?.nextExpiry(now) ?? Number.POSITIVE_INFINITY;
-    const lists = await builder.build();
+    const lists = await builder.build(now);
     built = version;
     expiresAt = nextExpiry;
     return lists;

@@ -22,7 +22,7 @@ describe('ListBuilder', () => {
     );
     const http = { id: 'partner', mode: 'ENABLED', of: { kind: 'http', lookUp: {} } } as unknown as Source;
     const sources = [own!, passed!, { ...kept!, redistribute: false }, http];
-    const { lists, covers, notCovered } = await new ListBuilder(sources, suffixes).build();
+    const { lists, covers, notCovered } = await new ListBuilder(sources, suffixes).build(1);
     const [all, ofOwn] = [lists.get('all-8b')!, lists.get('own-8b')!];
     expect(covers).toEqual(['own', 'l0']);
     expect(notCovered).toEqual([
@@ -41,7 +41,7 @@ describe('ListBuilder', () => {
   it('says that imitations with more than one edit are not covered', async () => {
     const text = JSON.stringify({ tolerance: 2, fuzzylist: ['wallet.example'], blacklist: ['evil.example'] });
     const sources = await sourcesOf([], [{ format: 'metamask', text }], []);
-    const { lists, covers, notCovered } = await new ListBuilder(sources, suffixes).build();
+    const { lists, covers, notCovered } = await new ListBuilder(sources, suffixes).build(1);
     expect(covers).toEqual(['own', 'l0']);
     expect(notCovered).toEqual([{ source: 'l0', reason: 'imitations' }]);
     expect([has(lists.get('all-8b')!, 'evil.example/'), has(lists.get('all-8b')!, '~wallet')]).toEqual([true, false]);
@@ -49,11 +49,12 @@ describe('ListBuilder', () => {
 });
 
 describe('HashCollector', () => {
-  it('sorts the hashes, and has each once', () => {
+  it('sorts the hashes, and has each once', async () => {
     const collector = new HashCollector();
     const expressions = Array.from({ length: 9_000 }, (_, n) => `h${n % 8_500}.example/`);
-    for (const expression of expressions) collector.add(expression);
-    expect(Buffer.compare(collector.take(), listOf(expressions.map(hashOf)))).toBe(0);
+    for (const [n, expression] of expressions.entries()) collector.add(expression, n % 8_500);
+    const { hashes } = await collector.sorted();
+    expect(Buffer.compare(hashes, listOf(expressions.map(hashOf)))).toBe(0);
   });
 });
 

@@ -69,6 +69,9 @@ export class Maker {
   private readonly domains: readonly string[];
   /** The hosts made so far, most of which are used again, so that entries and contents meet. */
   private readonly made: string[] = [];
+  /** The same, of pages. */
+  private readonly pages: string[] = [];
+  private readonly mailboxes: string[] = [];
 
   constructor(private readonly random: () => number) {
     this.domains = Array.from({ length: 4 }, () => this.pick(DOMAINS));
@@ -96,7 +99,18 @@ export class Maker {
   }
 
   private page(): string {
-    return this.host() + this.pick(PATHS) + (this.chance(0.15) ? this.pick(MORE) : '');
+    if (this.pages.length > 0 && this.chance(0.4))
+      return (this.chance(0.25) ? `${this.pick(LABELS)}.` : '') + this.pick(this.pages);
+    const page = this.host() + this.pick(PATHS) + (this.chance(0.15) ? this.pick(MORE) : '');
+    if (this.pages.length < 4) this.pages.push(page);
+    return page;
+  }
+
+  private mailbox(users: readonly string[]): string {
+    if (this.mailboxes.length > 0 && this.chance(0.5)) return this.pick(this.mailboxes);
+    const mailbox = `${this.pick(users)}@${this.host()}`;
+    if (this.mailboxes.length < 4) this.mailboxes.push(mailbox);
+    return mailbox;
   }
 
   private entry(hasPages: boolean, hasAccounts = hasPages): string {
@@ -148,10 +162,10 @@ export class Maker {
     return { verdict: this.chance(0.25) ? 'ALLOWED' : 'BLOCKED', text: lines(6, () => this.entry(true)) };
   }
 
-  private status(): OwnStatus {
+  status(): OwnStatus {
     const verdict = this.chance(0.5) ? 'BLOCKED' : 'ALLOWED';
     const kind = this.random();
-    if (kind < 0.1) return `${verdict} EMAIL ${this.pick(['joe', 'jo-e', 'j.o'])}@${this.host()}`;
+    if (kind < 0.1) return `${verdict} EMAIL ${this.mailbox(['joe', 'jo-e', 'j.o'])}`;
     if (kind < 0.2)
       return `${verdict} ${this.pick(['TELEGRAM', 'MEDIUM', 'TWITTER', 'FACEBOOK'])} ${this.pick(LABELS)}`;
     if (kind < 0.25) return `${verdict} IPFS ${CID}`;
@@ -172,7 +186,7 @@ export class Maker {
     const scheme = this.pick(['', 'https://', 'http://']);
     if (kind < 0.4) return scheme + this.host() + this.pick(['', '', '/', '/#x', '?p=2', '/?p=2']);
     if (kind < 0.7) return scheme + this.page() + (this.chance(0.2) ? this.pick(['/', '/z', '/z/', '/.', '/a b']) : '');
-    if (kind < 0.8) return `${this.pick(['joe', 'jo-e', 'j.o', 'Joe', 'z'])}@${this.host()}`;
+    if (kind < 0.8) return this.mailbox(['joe', 'jo-e', 'j.o', 'Joe', 'z']);
     if (kind < 0.86) return scheme + this.pick(ADDRESSES) + this.pick(['', '/', ...PATHS, ':80']);
     if (kind < 0.9) return this.pick([...ACCOUNTS, CID, `ipfs://${CID}`, `@${this.pick(LABELS)}`]);
     if (kind < 0.94) return `https://${this.pick(['', `${CID}.ipfs.`])}${this.host()}/ipfs/${CID}`;

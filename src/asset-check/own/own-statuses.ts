@@ -21,6 +21,8 @@ const MAX_BACK_OFF_MS = 2_000;
 const TOO_MANY_STATUSES_PAUSE_MS = 60_000;
 /** How often statuses that have expired are removed from memory, in ms. */
 const DELETE_EXPIRED_MS = 60_000;
+/** Maximum number of changed keys that are kept for `takeChanges`, some 1 MB. */
+const MAX_CHANGES = 10_000;
 
 type Row = RowOf<typeof STATUS_CHANGES>;
 
@@ -60,6 +62,10 @@ export class OwnStatuses {
   private hasTooManyStatuses = false;
   /** Value of `performance.now()`. */
   private expiredDeletedAt = 0;
+  /** The keys that have changed since `takeChanges` was called last; undefined if they are not known. */
+  private changes: Set<string> | undefined;
+  /** The instant of the last call of `takeChanges`, in ms. */
+  private changesTakenAt = 0;
   private readonly readOnce = coalesce(() => this.read());
 
   constructor(
@@ -120,6 +126,24 @@ export class OwnStatuses {
     return this.snapshot.statuses.keys();
   }
 
+  /** As in `StatusTable`. */
+  withHash(hash: number): ReturnType<StatusTable['keys']> {
+    return this.snapshot.statuses.withHash(hash);
+  }
+
+  /**
+   * Returns the keys whose status may have changed since the last call, by an event or because it expired. For one caller.
+   * @param now ms, not before that of the last call
+   * @returns undefined if any may have: at the first call, after all rows were read again, or after many changes
+   */
+  takeChanges(now: number): ReadonlySet<string> | undefined {
+    for (const key of this.snapshot.statuses.expiredBetween(this.changesTakenAt, now)) this.noteChange(key);
+    const { changes } = this;
+    this.changes = new Set();
+    this.changesTakenAt = now;
+    return changes;
+  }
+
   /** Polls changes until `signal` aborts. */
   async pollUntilStopped(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff(2 * POLL_MS, MAX_BACK_OFF_MS);
@@ -178,17 +202,24 @@ export class OwnStatuses {
         continue;
       }
       const { statuses } = snapshot;
-      for (const row of rows) apply(statuses, row);
+      for (const row of rows) this.noteChange(apply(statuses, row));
       const last = rows.at(-1)!;
       const reached = last.position === null ? snapshot : { position: last.position, assetHash: last.assetHash! };
       snapshot = { statuses, position: reached.position, assetHash: reached.assetHash, state, since };
       if (rows.length < STATUS_PAGE) break;
     }
+    if (snapshot.statuses !== this.snapshot.statuses) this.changes = undefined;
     this.snapshot = snapshot;
     this.readAt = performance.now();
     if (this.readAt - this.expiredDeletedAt < DELETE_EXPIRED_MS) return;
-    snapshot.statuses.deleteExpired(Date.now());
+    for (const key of snapshot.statuses.deleteExpired(Date.now())) this.noteChange(key);
     this.expiredDeletedAt = this.readAt;
+  }
+
+  private noteChange(key: string | undefined): void {
+    if (key === undefined || this.changes === undefined) return;
+    if (this.changes.size < MAX_CHANGES) this.changes.add(key);
+    else this.changes = undefined;
   }
 
   private emptySnapshot(): Snapshot {
@@ -225,8 +256,12 @@ const currentKey = (key: string): string => {
   return assetKey({ type: key.slice(0, colon), content: key.slice(colon + 1) });
 };
 
-const apply = (statuses: StatusTable, { asset, content, status, createdAt, expiresAt, followers }: Row): void => {
-  if (asset === null || asset === '') return;
+/** @returns the key of the row; undefined if it has none */
+const apply = (
+  statuses: StatusTable,
+  { asset, content, status, createdAt, expiresAt, followers }: Row,
+): string | undefined => {
+  if (asset === null || asset === '') return undefined;
   const key = content === null ? currentKey(asset) : asset;
   const match = content ?? key.slice(key.indexOf(':') + 1);
   // The status UNKNOWN removes the asset, unless another status follows.
@@ -240,4 +275,5 @@ const apply = (statuses: StatusTable, { asset, content, status, createdAt, expir
       expiresAt: expiresAt ?? undefined,
       followers: followers ?? undefined,
     });
+  return key;
 };

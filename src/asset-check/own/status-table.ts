@@ -157,31 +157,40 @@ export class StatusTable {
    */
   nextExpiry(from: number): number | undefined {
     let next = Number.POSITIVE_INFINITY;
-    for (const offset of this.expiringOffsets()) {
-      for (const { expiresAt } of [{ expiresAt: this.expiryAt(offset) }, ...this.followersAt(offset)])
-        if (expiresAt !== null && expiresAt > from && expiresAt < next) next = expiresAt;
-    }
+    for (const offset of this.expiringOffsets())
+      for (const expiresAt of this.expiriesAt(offset)) if (expiresAt > from && expiresAt < next) next = expiresAt;
     return next === Number.POSITIVE_INFINITY ? undefined : next;
   }
 
-  /** Removes the statuses that, with all their followers, have expired at `now` (ms). */
-  deleteExpired(now: number): void {
+  /** Yields the keys of which a status expired after `from` and not after `to` (ms). */
+  *expiredBetween(from: number, to: number): Generator<string> {
+    for (const offset of this.expiringOffsets())
+      if (this.expiriesAt(offset).some((expiresAt) => expiresAt > from && expiresAt <= to))
+        for (const [key] of keyAt(this.pool, offset)) yield key;
+  }
+
+  /** Removes the statuses that, with all their followers, have expired at `now` (ms), and yields their keys. */
+  *deleteExpired(now: number): Generator<string> {
     for (const offset of this.expiringOffsets()) {
       const { expiresAt } = this.followersAt(offset).at(-1) ?? { expiresAt: this.expiryAt(offset) };
-      if (!isAt(now, expiresAt)) this.deleteAt(offset);
+      if (isAt(now, expiresAt)) continue;
+      for (const [key] of keyAt(this.pool, offset)) yield key;
+      this.deleteAt(offset);
     }
   }
 
   /** Yields each key with a status, and whether it is BLOCKED without an end. Otherwise, `get` says what it is. */
   *keys(): Generator<readonly [key: string, isBlocked: boolean]> {
     const { pool } = this;
-    for (const offset of this.slots) {
-      const flags = pool[offset]!;
-      if (offset === 0 || (flags & STATUS) === NO_STATUS) continue;
-      const encoding = (flags & WIDE_KEY) === 0 ? 'latin1' : 'utf16le';
-      const key = pool.toString(encoding, offset + HEADER_BYTES, this.keyEnd(offset));
-      yield [key, (flags & (STATUS | HAS_EXPIRY)) === BLOCKED];
-    }
+    for (const offset of this.slots) if (offset !== 0) yield* keyAt(pool, offset);
+  }
+
+  /** Yields as `keys`, but only keys that have this hash, which is a result of `hashOfText`. */
+  *withHash(hash: number): ReturnType<StatusTable['keys']> {
+    const { pool, slots, hashes } = this;
+    let slot = Math.floor((hash / TWO_TO_32) * slots.length);
+    for (; slots[slot] !== 0; slot = slot + 1 === slots.length ? 0 : slot + 1)
+      if (hashes[slot] === hash) yield* keyAt(pool, slots[slot]!);
   }
 
   /** @throws TooManyStatuses if the table is full; the table is then unchanged */
@@ -273,6 +282,12 @@ export class StatusTable {
     return this.pool.readUIntLE(this.matchEnd(offset), EXPIRY_BYTES);
   }
 
+  /** When the status and its followers expire, in ms. */
+  private expiriesAt(offset: number): number[] {
+    const ofFollowers = this.followersAt(offset).flatMap(({ expiresAt }) => expiresAt ?? []);
+    return [this.expiryAt(offset), ...ofFollowers];
+  }
+
   private followersAt(offset: number): readonly Follower[] {
     if ((this.pool[offset]! & HAS_FOLLOWERS) === 0) return [];
     const start = this.matchEnd(offset) + EXPIRY_BYTES + FOLLOWERS_LENGTH_BYTES;
@@ -357,6 +372,15 @@ export class StatusTable {
     [this.pool, this.slots, this.hashes, this.end] = [pool, slots, hashes, end];
     [this.usedSlots, this.deadBytes] = [this.entries, 0];
   }
+}
+
+function* keyAt(pool: Buffer, offset: number): ReturnType<StatusTable['keys']> {
+  const flags = pool[offset]!;
+  if ((flags & STATUS) === NO_STATUS) return;
+  const isWideKey = (flags & WIDE_KEY) !== 0;
+  const from = offset + HEADER_BYTES;
+  const end = from + pool.readUInt16LE(offset + KEY_LENGTH) * (isWideKey ? 2 : 1);
+  yield [pool.toString(isWideKey ? 'utf16le' : 'latin1', from, end), (flags & (STATUS | HAS_EXPIRY)) === BLOCKED];
 }
 
 /** Inserts a record whose key is not in the table yet. */

@@ -1,24 +1,18 @@
-import type { Guards } from '../../asset-check/lists/guards.js';
 import type { Source } from '../../asset-check/sources/sources.js';
-import { carrierHosts } from '../../assets/carriers/carried-link.js';
 import { PROXY_DOMAINS } from '../../assets/carriers/carrier-table.js';
 import { hostsMailboxes } from '../../assets/email.js';
-import { publishingHosts } from '../../assets/pages/page.js';
-import { profileDomains } from '../../assets/profiles/profile.js';
 import { CooperativeYield } from '../../flow/time.js';
-import { formOf, type Half, rangeExpression, withParents } from '../expressions.js';
-import { addBoundaries, formsOf, markImitable } from './known-hosts.js';
-import { ALLOWED, BLOCKED, Listed, PAGES, PATTERN, UNREAD_PAGES } from './listed.js';
+import { formOf, type Half, isOfContent, rangeExpression } from '../expressions.js';
+import type { Groups } from './groups.js';
+import type { Imitations } from './known-hosts.js';
+import { ALLOWED, BLOCKED, type Listed, PAGES, PATTERN, READ_BY_SERVICE, UNREAD_PAGES } from './listed.js';
 import { PROBE, Questions } from './questions.js';
 import type { SuffixIndex } from './suffixes.js';
 
-type Emit = (half: Half, expression: string) => void;
+export type Emit = (half: Half, expression: string, group: number) => void;
 /** What a client says of a host: blocked, not blocked, or that the service must be asked. */
 type Verdict = 'BLOCKED' | 'NOT_BLOCKED' | 'ASK';
 
-/** The hosts whose pages, and those on the hosts below, only the service can read. */
-const READ_BY_SERVICE: ReadonlySet<string> = new Set([...publishingHosts(), ...carrierHosts(), ...profileDomains()]);
-const isReadByService = (host: string): boolean => withParents(host).some((one) => READ_BY_SERVICE.has(one));
 const isOfProxy = (host: string): boolean =>
   PROXY_DOMAINS.some((domain) => host.endsWith(domain) && (host === domain || host.at(-domain.length - 1) === '.'));
 
@@ -51,47 +45,61 @@ const labelsOf = (host: string): number => {
 };
 
 /** Emits the expressions of the sources' verdicts, by asking the sources at and below each known host. */
-class ListBuild {
-  readonly questions: Questions;
-  private readonly listed: Listed;
-  private readonly forms: ReadonlySet<string>;
+export class ListBuild {
+  private readonly questions: Questions;
   private readonly regions = new Map<string, Region>();
   private readonly cooperativeYield = new CooperativeYield();
+  private group = 0;
 
   constructor(
     sources: readonly Source[],
+    private readonly listed: Listed,
+    private readonly imitations: Imitations,
     private readonly suffixes: SuffixIndex,
-    guards: Guards,
-    private readonly emit: Emit,
+    private readonly groups: Groups,
+    private readonly emitTo: Emit,
   ) {
     this.questions = new Questions(sources);
-    this.listed = new Listed(sources);
-    this.forms = formsOf(this.listed.imitated);
-    addBoundaries(this.listed, suffixes, guards, this.forms);
-    markImitable(this.listed, this.forms);
   }
 
+  /** Emits the expressions of all that is listed. Lets other work run in between. */
   async run(): Promise<void> {
-    for (const domain of PROXY_DOMAINS) this.emit('ask', `${domain}/`);
-    for (const host of READ_BY_SERVICE) this.emit('ask', `${host}/*`);
-    for (const form of this.forms) this.emit('list', `~${form}`);
     // Hosts above are asked before those below.
     const byLabels: string[][] = [];
-    for (const host of this.listed.hosts.keys()) (byLabels[labelsOf(host)] ??= []).push(host);
+    for (const host of this.listed.hosts.keys()) {
+      (byLabels[labelsOf(host)] ??= []).push(host);
+    }
     for (const hosts of byLabels)
       for (const host of hosts ?? []) {
+        this.group = this.groups.ofHost(host);
         this.emitHost(host, this.listed.hosts.get(host)!);
-        await this.pause();
+        if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
       }
     for (const page of this.listed.pages) {
+      this.group = this.groups.ofHost(page.slice(0, page.indexOf('/')));
       this.emitPage(page);
       await this.pause();
     }
-    this.emitAddresses();
+    await this.emitAddresses();
     for (const key of this.listed.keys) {
+      this.group = this.groups.ofKey(key);
       this.emitKey(key);
       await this.pause();
     }
+  }
+
+  /** Emits what the lists say of any sources. */
+  emitFixed(isWanted: (group: number) => boolean): void {
+    const ask = (host: string, expression: string): void => {
+      this.group = this.groups.ofHost(host);
+      if (isWanted(this.group)) this.emit('ask', expression);
+    };
+    for (const domain of PROXY_DOMAINS) ask(domain, `${domain}/`);
+    for (const host of READ_BY_SERVICE) ask(host, `${host}/*`);
+  }
+
+  private emit(half: Half, expression: string): void {
+    this.emitTo(half, expression, this.group);
   }
 
   private async pause(): Promise<void> {
@@ -114,8 +122,7 @@ class ListBuild {
       return this.emit('list', `${host}/`);
     }
     const isPattern = above.isPattern || (flags & PATTERN) !== 0;
-    const at = this.verdictAt(host);
-    const found = this.verdictAt(`${PROBE}.${host}`);
+    const found = this.verdictBelow(host);
     const below = isPattern && found === 'BLOCKED' ? 'ASK' : found;
     const hasPages = above.hasPages || (flags & PAGES) !== 0;
     this.regions.set(host, { below, hasPages, isPattern });
@@ -123,12 +130,23 @@ class ListBuild {
     const isSaid = below !== above.below || (flags & ALLOWED) !== 0;
     if (isSaid) this.emitVerdict(`${host}/`, below);
     const inherited = isSaid ? below : above.below;
-    const isImitation = !isSaid && this.forms.has(formOf(host));
+    const at = isOfContent(host) ? inherited : this.verdictAt(host);
+    const isImitation = !isSaid && this.imitations.has(formOf(host));
     const isExact = at !== inherited || (isImitation && at === 'NOT_BLOCKED');
     if (isExact) this.emitVerdict(`=${host}/`, at);
-    const mailbox: Verdict = this.questions.isMailboxBlocked(host) ? 'BLOCKED' : 'NOT_BLOCKED';
+    const mailbox = this.verdictOfMailboxes(host);
     if (mailbox !== (isExact ? at : inherited)) this.emitVerdict(`@${host}/`, mailbox);
     if (above.hasPages || (flags & UNREAD_PAGES) !== 0) this.emit('ask', `${host}/*`);
+  }
+
+  /** What is below a host that names content is read by the service; only its mailboxes are not. */
+  private verdictBelow(host: string): Verdict {
+    const below = `${PROBE}.${host}`;
+    return isOfContent(below) ? this.verdictOfMailboxes(below) : this.verdictAt(below);
+  }
+
+  private verdictOfMailboxes(host: string): Verdict {
+    return this.questions.isMailboxBlocked(host) ? 'BLOCKED' : 'NOT_BLOCKED';
   }
 
   private verdictAt(host: string, rest?: string): Verdict {
@@ -143,30 +161,46 @@ class ListBuild {
   private emitPage(page: string): void {
     const slash = page.indexOf('/');
     const [host, path] = [page.slice(0, slash), page.slice(slash)];
-    if (isReadByService(host) || isOfProxy(host)) return;
-    const [atAt, atBelow] = [this.verdictAt(host, path), this.verdictAt(host, `${path}/${PROBE}`)];
-    const hasBelow = !/\.\d+$/.test(host);
+    if (isOfProxy(host)) return;
+    const hasBelow = !/\.\d+$/.test(host) && !isOfContent(`${PROBE}.${host}`);
     const [belowAt, belowBelow] = hasBelow
       ? [this.verdictAt(`${PROBE}.${host}`, path), this.verdictAt(`${PROBE}.${host}`, `${path}/${PROBE}`)]
-      : [atAt, atBelow];
-    if (new Set([atAt, atBelow, belowAt, belowBelow]).size === 1) return this.emitVerdict(page, atAt);
+      : [undefined, undefined];
+    const [atAt, atBelow] = isOfContent(host)
+      ? [belowAt, belowBelow]
+      : [this.verdictAt(host, path), this.verdictAt(host, `${path}/${PROBE}`)];
+    if (atAt === undefined || atBelow === undefined) return;
+    if (new Set([atAt, atBelow, belowAt ?? atAt, belowBelow ?? atAt]).size === 1) return this.emitVerdict(page, atAt);
     this.emitVerdict(`=${page}$`, atAt);
     this.emitVerdict(`=${page}/`, atBelow);
-    if (!hasBelow) return;
+    if (belowAt === undefined || belowBelow === undefined) return;
     this.emitVerdict(`*${page}$`, belowAt);
     this.emitVerdict(`*${page}/`, belowBelow);
   }
 
   /** Emits ranges of addresses, widest first, and the addresses in none or with another verdict. */
-  private emitAddresses(): void {
+  private async emitAddresses(): Promise<void> {
     const { ranges, addresses, unreadAddresses } = this.listed;
-    if (ranges.size > 0) for (const [address, bits] of INTERNAL) ranges.add(rangeExpression(address, bits));
-    for (const address of unreadAddresses) this.emit('ask', `${address}/*`);
+    const firstBytes = new Set(Array.from(ranges, (range) => range.slice(range.indexOf('/') + 1, range.indexOf('.'))));
+    for (const [address, bits] of INTERNAL)
+      if (firstBytes.has(address.slice(0, address.indexOf('.')))) ranges.add(rangeExpression(address, bits));
+    for (const address of unreadAddresses) this.emitAddress(address, () => this.emit('ask', `${address}/*`));
     for (const range of ranges) {
-      const probe = this.probeIn(range);
-      this.emitVerdict(range, probe === undefined ? 'ASK' : this.verdictAt(probe));
+      this.emitAddress(range.slice(range.indexOf('/') + 1), () => {
+        const probe = this.probeIn(range);
+        this.emitVerdict(range, probe === undefined ? 'ASK' : this.verdictAt(probe));
+      });
+      await this.pause();
     }
-    for (const address of addresses) this.emitVerdict(`${address}/`, this.verdictAt(address));
+    for (const address of addresses) {
+      this.emitAddress(address, () => this.emitVerdict(`${address}/`, this.verdictAt(address)));
+      await this.pause();
+    }
+  }
+
+  private emitAddress(address: string, emit: () => void): void {
+    this.group = this.groups.ofHost(address);
+    emit();
   }
 
   /** Returns an address in a range that is in no narrower range and has no entry; undefined if none was found. */
@@ -195,19 +229,3 @@ class ListBuild {
 
 /** Maximum number of addresses of a range that are tried. */
 const MAX_PROBES = 64;
-
-/**
- * Emits what each list has of the verdicts of these sources.
- * @param sources enabled sources: own statuses, and lists that may be passed on
- * @returns the number of questions that were asked
- */
-export const buildExpressions = async (
-  sources: readonly Source[],
-  suffixes: SuffixIndex,
-  guards: Guards,
-  emit: Emit,
-): Promise<number> => {
-  const build = new ListBuild(sources, suffixes, guards, emit);
-  await build.run();
-  return build.questions.asked;
-};

@@ -1,31 +1,141 @@
 import { hash } from 'node:crypto';
+import { CooperativeYield } from '../../flow/time.js';
 import { HASH_BYTES } from '../sorted-hashes.js';
 
-/** Collects the hashes of expressions, in 8 bytes each. */
+/** Hashes in ascending order without duplicates, 8 bytes each, big endian; and the group of each. */
+export interface GroupedHashes {
+  readonly hashes: Uint8Array;
+  readonly groups: Uint32Array;
+}
+
+/** How many hashes are moved between two looks at the clock, some 0.1 ms. */
+const HASHES_PER_LOOK = 1_024;
+/** Hashes are sorted in parts, by their first bits. */
+const PART_BITS = 10;
+
+/** Returns the index of the first value from `from` on that is not less. */
+const lowerBound = (values: BigUint64Array, from: number, to: number, value: bigint): number => {
+  let [low, high] = [from, to];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};
+
+/** Collects the hashes of expressions, each with its group. */
 export class HashCollector {
-  private bytes = Buffer.allocUnsafe(1 << 16);
+  private values = new BigUint64Array(1 << PART_BITS);
+  private groups = new Uint32Array(1 << PART_BITS);
   private end = 0;
 
-  add(expression: string): void {
-    if (this.end === this.bytes.length) this.bytes = Buffer.concat([this.bytes], 2 * this.bytes.length);
-    this.end += hash('sha256', expression, 'buffer').copy(this.bytes, this.end, 0, HASH_BYTES);
+  add(expression: string, group: number): void {
+    if (this.end === this.values.length) {
+      const [values, groups] = [this.values, this.groups];
+      this.values = new BigUint64Array(2 * this.end);
+      this.groups = new Uint32Array(2 * this.end);
+      this.values.set(values);
+      this.groups.set(groups);
+    }
+    this.values[this.end] = hash('sha256', expression, 'buffer').readBigUInt64BE();
+    this.groups[this.end] = group;
+    this.end += 1;
   }
 
-  /** Returns the hashes, sorted and each once. The collector is empty afterwards. */
-  take(): Uint8Array {
-    const sorted = new BigUint64Array(this.end / HASH_BYTES);
-    const bytes = Buffer.from(sorted.buffer);
-    this.bytes.copy(bytes, 0, 0, this.end);
-    this.end = 0;
-    bytes.swap64();
-    sorted.sort();
+  /** Returns the hashes, sorted and each once. Lets other work run in between. */
+  async sorted(): Promise<GroupedHashes> {
+    const { values, groups, end } = this;
+    const yielding = new CooperativeYield();
+    // The part of a value is read from its upper half, because a bigint takes longer.
+    const halves = new Uint32Array(values.buffer);
+    const partOf = (n: number): number => halves[2 * n + 1]! >>> (32 - PART_BITS);
+    const ends = new Uint32Array((1 << PART_BITS) + 1);
+    for (let n = 0; n < end; n += 1) {
+      ends[partOf(n) + 1]! += 1;
+      if (n % HASHES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
+    }
+    for (let part = 1; part < ends.length; part += 1) ends[part]! += ends[part - 1]!;
+    const starts = ends.slice();
+    const sorted = new BigUint64Array(end);
+    const origins = new Uint32Array(end);
+    for (let n = 0; n < end; n += 1) {
+      const part = partOf(n);
+      origins[ends[part]!] = n;
+      sorted[ends[part]!] = values[n]!;
+      ends[part]! += 1;
+      if (n % HASHES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
+    }
+    const groupsOfSorted = new Uint32Array(end);
     let count = 0;
-    for (const value of sorted)
-      if (count === 0 || value !== sorted[count - 1]) {
-        sorted[count] = value;
-        count += 1;
+    for (let part = 0; part < 1 << PART_BITS; part += 1) {
+      const [from, to, first] = [starts[part]!, starts[part + 1]!, count];
+      sorted.subarray(from, to).sort();
+      for (let at = from; at < to; at += 1)
+        if (at === from || sorted[at] !== sorted[at - 1]) {
+          sorted[count] = sorted[at]!;
+          count += 1;
+        }
+      for (let at = from; at < to; at += 1) {
+        const origin = origins[at]!;
+        groupsOfSorted[lowerBound(sorted, first, count, values[origin]!)] = groups[origin]!;
       }
-    bytes.swap64();
-    return new Uint8Array(sorted.buffer.slice(0, count * HASH_BYTES));
+      if (yielding.isDue()) await yielding.yieldNow();
+    }
+    const hashes = new Uint8Array(sorted.buffer.slice(0, count * HASH_BYTES));
+    Buffer.from(hashes.buffer).swap64();
+    return { hashes, groups: groupsOfSorted.slice(0, count) };
   }
 }
+
+/** Returns hashes with those of some groups replaced; the same object if nothing changes. */
+export const replaceGroups = (
+  before: GroupedHashes,
+  isReplaced: (group: number) => boolean,
+  after: GroupedHashes,
+): GroupedHashes => {
+  const [ofBefore, ofAfter] = [viewOf(before), viewOf(after)];
+  const removed: number[] = [];
+  for (let at = 0; at < before.groups.length; at += 1) if (isReplaced(before.groups[at]!)) removed.push(at);
+  const isSame =
+    removed.length === after.groups.length &&
+    removed.every((at, n) => ofBefore.getBigUint64(at * HASH_BYTES) === ofAfter.getBigUint64(n * HASH_BYTES));
+  if (isSame) return before;
+  const size = before.groups.length - removed.length + after.groups.length;
+  const [hashes, groups] = [new Uint8Array(size * HASH_BYTES), new Uint32Array(size)];
+  let [from, to, next] = [0, 0, 0];
+  const copy = ({ hashes: source, groups: sourceGroups }: GroupedHashes, start: number, end: number): void => {
+    hashes.set(source.subarray(start * HASH_BYTES, end * HASH_BYTES), to * HASH_BYTES);
+    groups.set(sourceGroups.subarray(start, end), to);
+    to += end - start;
+  };
+  const copyUntil = (end: number): void => {
+    while (next < removed.length && removed[next]! < end) {
+      copy(before, from, removed[next]!);
+      from = removed[next]! + 1;
+      next += 1;
+    }
+    copy(before, from, end);
+    from = end;
+  };
+  for (let at = 0; at < after.groups.length; at += 1) {
+    copyUntil(placeOf(ofBefore, from, ofAfter.getBigUint64(at * HASH_BYTES)));
+    copy(after, at, at + 1);
+  }
+  copyUntil(before.groups.length);
+  return { hashes, groups };
+};
+
+const viewOf = ({ hashes }: GroupedHashes): DataView =>
+  new DataView(hashes.buffer, hashes.byteOffset, hashes.byteLength);
+
+/** Returns the index of the first hash from `from` on that is not less than `value`. */
+const placeOf = (hashes: DataView, from: number, value: bigint): number => {
+  let [low, high] = [from, hashes.byteLength / HASH_BYTES];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (hashes.getBigUint64(middle * HASH_BYTES) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+};

@@ -1,10 +1,10 @@
 import { ALLOWED as LIST_ALLOWED, BLOCKED as LIST_BLOCKED, EXACTLY } from '../../asset-check/lists/host-table.js';
 import { isPageKey, prefixOf } from '../../asset-check/lists/list-entry.js';
-import type { ListContent } from '../../asset-check/lists/parse-list.js';
-import type { OwnStatuses } from '../../asset-check/own/own-statuses.js';
-import type { Source } from '../../asset-check/sources/sources.js';
+import { carrierHosts } from '../../assets/carriers/carried-link.js';
+import { publishingHosts } from '../../assets/pages/page.js';
 import { profileDomains, profileHost } from '../../assets/profiles/profile.js';
-import { isPlainPath, rangeExpression } from '../expressions.js';
+import { isPlainPath, rangeExpression, withParents } from '../expressions.js';
+import type { Groups } from './groups.js';
 
 /** What is known of a host: flags. */
 export const BLOCKED = 1;
@@ -25,7 +25,59 @@ const ANY_ALLOWED = LIST_ALLOWED | (LIST_ALLOWED << 3);
 /** A host of at least two labels, or an IPv4 address. The keys of accounts have other signs or no dot. */
 const IS_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/;
 const IS_ADDRESS = /^\d+(?:\.\d+){3}$/;
+const URL = 'URL:';
 const PAGE = 'PAGE:';
+
+/** The hosts whose pages, and those on the hosts below, only the service can read. */
+export const READ_BY_SERVICE: ReadonlySet<string> = new Set([
+  ...publishingHosts(),
+  ...carrierHosts(),
+  ...profileDomains(),
+]);
+const isReadByService = (host: string): boolean => withParents(host).some((one) => READ_BY_SERVICE.has(one));
+
+/** Returns the hosts that belong to a profile. */
+const hostsOfProfile = (key: string): string[] => {
+  const name = key.slice(key.indexOf(':') + 1).split('.', 1)[0]!;
+  return Array.from(profileDomains(), (domain) => `${name}.${domain}`).filter((host) => {
+    const owner = profileHost(host);
+    return owner !== undefined && `${owner.type}:${owner.name}` === key;
+  });
+};
+
+/** Returns the host of a page that a client may look up; undefined if only the service reads the pages of the host. */
+const hostOfPage = (page: string): string | undefined => {
+  const host = page.split('/', 1)[0]!;
+  return host.length === page.length || !IS_HOST.test(host) || isReadByService(host) ? undefined : host;
+};
+
+/** How many entries are read between two looks at the clock, some 0.2 ms. */
+export const ENTRIES_PER_LOOK = 128;
+
+/** What an own status or an entry of a list concerns. */
+export interface Concerned {
+  readonly hosts: readonly string[];
+  /** The key, unless it is that of a host or a page. */
+  readonly key?: string;
+}
+
+export const concernedBy = (key: string): Concerned => {
+  if (key.startsWith(URL)) return { hosts: [key.slice(URL.length)].filter((host) => IS_HOST.test(host)) };
+  if (!key.startsWith(PAGE)) return { hosts: hostsOfProfile(key), key };
+  const host = hostOfPage(key.slice(PAGE.length));
+  return { hosts: host === undefined ? [] : [host] };
+};
+
+/** The same as `concernedBy`, of an entry as lists store it. */
+export const concernedByEntry = (entry: string): Concerned => {
+  if (IS_HOST.test(entry)) return { hosts: [entry] };
+  if (isPageKey(entry)) return concernedBy(entry);
+  const host = entry.startsWith(EXACTLY) ? entry.slice(EXACTLY.length) : entry.split('/', 1)[0]!;
+  return IS_HOST.test(host) ? { hosts: [host] } : { hosts: [], key: `ADDRESS:${entry}` };
+};
+
+export const textOf = (texts: Uint8Array, start: number, end: number): string =>
+  Buffer.from(texts.buffer, texts.byteOffset + start, end - start).toString('latin1');
 
 /** What sources have entries of. A repeated entry is one. */
 export class Listed {
@@ -41,69 +93,60 @@ export class Listed {
   readonly pages = new Set<string>();
   /** The keys of accounts, mailboxes, profiles and IPFS content. */
   readonly keys = new Set<string>();
-  /** The names that phishers imitate. */
-  readonly imitated = new Set<string>();
 
-  constructor(sources: readonly Source[]) {
-    for (const { of } of sources)
-      if (of.kind === 'own') this.addOwn(of.statuses);
-      else if (of.kind === 'list' && of.list.listed !== undefined) this.addList(of.list.listed);
+  /** @param isWanted whether a group is wanted; what belongs to another is ignored; undefined if all are */
+  constructor(
+    private readonly groups: Groups,
+    private readonly isWanted?: (group: number) => boolean,
+  ) {}
+
+  /** @param isBlocked as in `StatusTable.keys` */
+  addOwn(key: string, isBlocked: boolean): void {
+    if (key.startsWith(URL)) this.addHost(key.slice(URL.length), isBlocked ? BLOCKED : SPECIAL | ALLOWED);
+    else this.addKey(key);
   }
 
-  private addOwn({ keys }: OwnStatuses): void {
-    for (const [key, isBlocked] of keys) {
-      const flags = isBlocked ? BLOCKED : SPECIAL | ALLOWED;
-      if (key.startsWith('URL:')) this.addHost(key.slice(4), flags);
-      else this.addKey(key);
-    }
+  /** Adds an entry of a list, whose flags are before the text. */
+  addEntry(texts: Uint8Array, start: number, end: number): void {
+    const key = textOf(texts, start, end);
+    const flags = texts[start - 1]! & ~HAS_SPELLING;
+    const found = flags === PLAIN ? BLOCKED : SPECIAL | ((flags & ANY_ALLOWED) === 0 ? 0 : ALLOWED);
+    if (IS_HOST.test(key)) this.addHost(key, found);
+    else if (isPageKey(key)) this.addKey(key);
+    else if (prefixOf(key) !== undefined) this.addRange(key);
+    else if (key.startsWith(EXACTLY)) this.addHost(key.slice(EXACTLY.length), found | SPECIAL);
+    else this.addKey(`ADDRESS:${key}`);
   }
 
-  private addList({ table, fuzzy, exemptions }: ListContent): void {
-    for (const [texts, start, end] of table.entries()) {
-      const key = Buffer.from(texts.buffer, texts.byteOffset + start, end - start).toString('latin1');
-      const flags = texts[start - 1]! & ~HAS_SPELLING;
-      const found = flags === PLAIN ? BLOCKED : SPECIAL | ((flags & ANY_ALLOWED) === 0 ? 0 : ALLOWED);
-      if (isPageKey(key)) this.addKey(key);
-      else if (prefixOf(key) !== undefined) this.addRange(key);
-      else if (key.startsWith(EXACTLY)) this.addHost(key.slice(EXACTLY.length), found | SPECIAL);
-      else if (IS_HOST.test(key)) this.addHost(key, found);
-      else this.keys.add(`ADDRESS:${key}`);
-    }
-    for (const { end } of exemptions) this.addHost(end.slice(end.indexOf('.') + 1), SPECIAL | PATTERN);
-    // With more edits, there are too many names.
-    if (fuzzy?.tolerance === 1) for (const name of fuzzy.names) this.imitated.add(name);
-  }
-
-  private addHost(host: string, flags: number): void {
+  addHost(host: string, flags: number): void {
+    if (!IS_HOST.test(host) || this.isOther(this.isWanted && this.groups.ofHost(host))) return;
     if (IS_ADDRESS.test(host)) this.addresses.add(host);
-    else if (IS_HOST.test(host)) this.hosts.set(host, (this.hosts.get(host) ?? 0) | flags);
+    else this.hosts.set(host, (this.hosts.get(host) ?? 0) | flags);
+  }
+
+  private isOther(group: number | undefined): boolean {
+    return group !== undefined && this.isWanted?.(group) === false;
   }
 
   private addRange(key: string): void {
     const [address = '', bits] = key.split('/');
-    if (IS_ADDRESS.test(address)) this.ranges.add(rangeExpression(address, Number(bits)));
+    if (IS_ADDRESS.test(address) && !this.isOther(this.groups.ofHost(address)))
+      this.ranges.add(rangeExpression(address, Number(bits)));
   }
 
   private addKey(key: string): void {
     if (key.startsWith(PAGE)) return this.addPage(key.slice(PAGE.length));
-    this.keys.add(key);
-    // The hosts of a profile.
-    const name = key.slice(key.indexOf(':') + 1).split('.', 1)[0]!;
-    for (const domain of profileDomains()) {
-      const host = `${name}.${domain}`;
-      const owner = profileHost(host);
-      if (owner !== undefined && `${owner.type}:${owner.name}` === key) this.addHost(host, SPECIAL | ALLOWED);
-    }
+    if (!this.isOther(this.groups.ofKey(key))) this.keys.add(key);
+    for (const host of hostsOfProfile(key)) this.addHost(host, SPECIAL | ALLOWED);
   }
 
   private addPage(page: string): void {
-    const slash = page.indexOf('/');
-    const [host, path] = [page.slice(0, slash), page.slice(slash)];
-    if (slash === -1 || !IS_HOST.test(host)) return;
+    const host = hostOfPage(page);
+    if (host === undefined || this.isOther(this.groups.ofHost(host))) return;
+    const path = page.slice(host.length);
     const isRead = isPlainPath(path);
     if (isRead) this.pages.add(page);
-    const flags = SPECIAL | PAGES | (/[?#]/.test(path) ? UNREAD_PAGES : 0);
-    if (!IS_ADDRESS.test(host)) this.addHost(host, flags);
+    if (!IS_ADDRESS.test(host)) this.addHost(host, SPECIAL | PAGES | (/[?#]/.test(path) ? UNREAD_PAGES : 0));
     else if (!isRead) this.unreadAddresses.add(host);
   }
 }

@@ -11,8 +11,6 @@ export const PROBE = '_0';
 /** Asks sources as a check does, without parsing a content and without a message. Each answer: whether it is BLOCKED. */
 export class Questions {
   private readonly hashes = new SuffixHashes();
-  /** The number of questions so far. */
-  asked = 0;
 
   /** @param sources own statuses and lists, which answer at once */
   constructor(private readonly sources: readonly Source[]) {}
@@ -32,11 +30,12 @@ export class Questions {
     const [type, content] = [key.slice(0, key.indexOf(':')), key.slice(key.indexOf(':') + 1)];
     const parsed =
       type === 'ADDRESS' || type === 'EMAIL' ? parseContent(content).parsed : assetWithoutHost(type, content);
-    return parsed?.keys[0] === key ? this.isBlocked(parsed) : undefined;
+    // An account with a tag also has what the account has. No client looks one up.
+    const isTagged = parsed?.account !== undefined && parsed.account !== parsed.name;
+    return parsed?.keys[0] === key && !isTagged ? this.isBlocked(parsed) : undefined;
   }
 
   private isBlocked(parsed: ParsedContent): boolean {
-    this.asked += 1;
     const query = { content: '', parsed, organization: '', deadline: 0, hashes: this.hashes, lookups: undefined };
     const results = querySources(this.sources, query, (source, error) => {
       throw new Error(`Source ${source} could not be asked for a local list`, { cause: error });

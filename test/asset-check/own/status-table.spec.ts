@@ -134,16 +134,25 @@ describe('StatusTable', () => {
     expect(table.nextExpiry(NOW)).toBe(NOW + 7);
   });
 
+  it('names the keys of which a status or what follows it expires within a time', () => {
+    const table = new StatusTable(LARGE);
+    table.set('URL:a', expiring('BLOCKED', NOW + 5, ['ALLOWED', NOW + 9]));
+    table.set('URL:b', expiring('BLOCKED', NOW + 7));
+    table.set('URL:c', expiring('BLOCKED', undefined));
+    const keys = [0, 4, 5, 7, 9].map((ms) => [...table.expiredBetween(NOW + ms, NOW + ms + 2)].join());
+    expect(keys).toEqual(['', 'URL:a', 'URL:b', 'URL:a', '']);
+  });
+
   it('removes statuses once they and all that follow them have expired', () => {
     const table = new StatusTable(LARGE);
     table.set('URL:a', expiring('BLOCKED', NOW, ['ALLOWED', NOW + 2]));
     table.set('URL:b', expiring('BLOCKED', NOW));
     table.set('URL:c', expiring('BLOCKED', NOW, ['ALLOWED', null]));
-    table.deleteExpired(NOW - 1);
+    expect([...table.deleteExpired(NOW - 1)]).toEqual([]);
     expect(table.size).toBe(3);
-    table.deleteExpired(NOW + 1);
+    expect([...table.deleteExpired(NOW + 1)]).toEqual(['URL:b']);
     expect([table.size, table.get('URL:b', 0)]).toEqual([2, undefined]);
-    table.deleteExpired(LATEST);
+    expect([...table.deleteExpired(LATEST)]).toEqual(['URL:a']);
     expect([table.size, table.get('URL:c', LATEST)?.status]).toEqual([1, 'ALLOWED']);
   });
 
