@@ -19,6 +19,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'records/taxii/taxii.spec.ts': 'the collections of TAXII over HTTP, and their objects',
   'event-log/postgres/conditional-appends.spec.ts': 'the cost of conditional appends in log.append',
   'lists/list-builder.spec.ts': 'src/lists/build/list-builder.ts, with the collector and the suffixes',
+  'lists/list-builder-changes.spec.ts': 'src/lists/build/kept-lists.ts, against a build from nothing',
   'lists/lists-and-check.spec.ts': 'the verdicts of local lists are those of the check',
   'lists/local-list-vectors.spec.ts': 'docs/examples/local-list-vectors.json',
   'lists/versions.spec.ts': 'stored versions of local lists, as processes publish and follow them',
@@ -56,9 +57,6 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/fairness.spec.ts': 'requests of many organizations on one event loop',
   'ci/ledger.spec.ts': '.ci/ledger.mjs',
-  'lists/list-builder.spec.ts': 'what the builder of local lists covers',
-  'lists/lists-and-check.spec.ts': 'a client with the lists says what the asset check says',
-  'lists/versions.spec.ts': 'versions of lists, as they are stored, followed, broken and restored',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };
 

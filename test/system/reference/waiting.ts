@@ -13,7 +13,11 @@ const OF_OTHER_PROCESSES = /^(?:src\/webhooks\/delivery|projections)\/|postgres\
  */
 const isPlace = (limit: Limit): boolean =>
   (!OWN.has(limit.scope) || ['ms', 'seconds'].includes(limit.unit)) &&
-  !(/^(?:409|they are made again)/.test(limit.beyond) || limit.unit === 'days' || OF_OTHER_PROCESSES.test(fileOf(limit)));
+  !(
+    /^(?:409|they are made again)/.test(limit.beyond) ||
+    limit.unit === 'days' ||
+    OF_OTHER_PROCESSES.test(fileOf(limit))
+  );
 
 const stageOf = (limit: Limit): string => {
   if (/response/.test(limit.name)) return 'After the handler';
