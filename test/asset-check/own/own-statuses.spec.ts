@@ -151,12 +151,26 @@ describe('OwnStatuses', () => {
     },
   );
 
+  const expiring = (changeId: string, content: string, expiresAt: string, status = 'BLOCKED'): Sent => {
+    const one = entry(changeId, 'URL', content, status);
+    return { ...one, data: { ...one.data, expiresAt } };
+  };
+
+  it('are valid until the first status that was read expires, also one that decides nothing', async () => {
+    const [first, second] = ['2026-03-02T00:00:00.000Z', '9999-03-02T00:00:00.000Z'];
+    const older = entry('1', 'URL', 'www.a.example', 'BLOCKED');
+    await projectAndRefresh([
+      { ...older, data: { ...older.data, createdAt: '2026-02-01T00:00:00Z' } },
+      expiring('2', 'www.a.example', first, 'UNKNOWN'),
+      expiring('3', 'a.example', second, 'ALLOWED'),
+    ]);
+    const { parsed } = parseContent('www.a.example');
+    expect(own.check(parsed!, BASE)).toMatchObject({ status: 'ALLOWED', validUntil: Date.parse(first) });
+    expect(own.check(parsed!, Date.parse(first))).toMatchObject({ status: 'BLOCKED' });
+  });
+
   it('are removed from memory once they have expired', async () => {
     const [past, future] = ['2026-03-02T00:00:00Z', '9999-03-02T00:00:00Z'];
-    const expiring = (changeId: string, content: string, expiresAt: string): Sent => {
-      const one = entry(changeId, 'URL', content, 'BLOCKED');
-      return { ...one, data: { ...one.data, expiresAt } };
-    };
     await projectAndRefresh([expiring('1', 'over.example', past), expiring('2', 'now.example', future)]);
     expect([own.known, own.nextExpiry(BASE)]).toEqual([1, Date.parse(future)]);
     expect([ask('over.example'), ask('now.example')]).toEqual(['not-found', 'BLOCKED now.example']);
