@@ -113,7 +113,7 @@ describe('The HTTP API', () => {
     expect(await issuesOf({ 'x-api-key': revoked.key })).toBeUndefined();
     expect(await issuesOf({ 'x-api-key': createKey() })).toBeUndefined();
     expect(await issuesOf({ 'x-api-key': await app.issueKey({ scopes: ['ingest'] }) })).toEqual([
-      'This key belongs to no organization, so it can only send events; use a key that was issued for an organization',
+      'This key belongs to no organization, so it can only send events or read local lists; use a key that was issued for an organization',
     ]);
     const taxii = await fetch(`${app.url}/taxii2/`);
     expect([taxii.status, ((await taxii.json()) as { description: string }).description]).toEqual([
