@@ -169,7 +169,8 @@ def follow(service, half, name, lists, ready):
             headers = {**({"X-API-KEY": key} if key else {}), **({} if is_first or every else {"Prefer": "wait=25"})}
             with opener.open(urllib.request.Request(f"{service}/v2/lists/{name}{since}", headers=headers), timeout=60) as response:
                 update, has_waited = json.load(response), "Preference-Applied" in response.headers
-            is_whole = True  # the next time, if this update does not fit
+            # The next time, if this update does not fit. If it is older, the whole list is older too.
+            is_whole = not held or update["cutAt"] >= held["cutAt"]
             lists[half] = found = updated(update, name, held, public_key)
             failures, is_whole = 0, False
             if not has_waited: seconds = max(float(every or 0), update["minimumWaitSeconds"])

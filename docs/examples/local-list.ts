@@ -207,7 +207,8 @@ const run = async (service: string): Promise<void> => {
         seconds = Number(response.headers.get('retry-after')) || 1;
         if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
         const { minimumWaitSeconds, ...update } = (await response.json()) as Update & { minimumWaitSeconds: number };
-        isWhole = true; // the next time, if this update does not fit
+        // The next time, if this update does not fit. If it is older, the whole list is older too.
+        isWhole = held === undefined || Date.parse(update.cutAt) >= Date.parse(held.cutAt);
         const list = (lists[half] = updated(update, name, held, publicKey));
         [failures, isWhole] = [0, false];
         if (!response.headers.has('preference-applied')) seconds = Math.max(Number(every ?? 0), minimumWaitSeconds);

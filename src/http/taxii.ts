@@ -52,6 +52,10 @@ export const keyOf = ({ headers, url, query }: FastifyRequest): string | undefin
   return user!.startsWith(KEY_PREFIX) ? user : password;
 };
 
+/** Whether the key of a request is in its query, where logs of others may show it. */
+export const isKeyInQuery = ({ headers, url }: FastifyRequest): boolean =>
+  typeof headers['x-api-key'] !== 'string' && IS_LISTS.test(url);
+
 /** The error message of TAXII. */
 export const taxiiError = (status: number, description: string, issues: readonly string[] = []): string =>
   JSON.stringify({

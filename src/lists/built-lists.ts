@@ -10,4 +10,9 @@ export interface BuiltLists {
   readonly covers: readonly string[];
   /** The sources whose verdicts are not, or not all, in `all-8b`. */
   readonly notCovered: readonly { source: string; reason: string }[];
+  /** The ids of sources that may be listed and have never been read, and `GUARDS` if a guard has not. */
+  readonly unread: readonly string[];
 }
+
+/** Stands for the guards in `unread`. No source has this id. */
+export const GUARDS = '*';

@@ -34,25 +34,37 @@ const openSigner = ({ listsSigningKeyFile: file }: Config): Signer | undefined =
   }
 };
 
+/** How far own statuses may be behind the log, in ms. */
+const MAX_LAG_MS = 30_000;
+
 /** Builds when a source has changed or a status has expired. What changes during a build leads to the next one. */
-const buildOf = (configured: ConfiguredSources): Build => {
+export const buildOf = (configured: ConfiguredSources): Build => {
   let builder: ListBuilder | undefined;
   let built: string | undefined;
-  let expiresAt = 0;
-  return async () => {
+  /** The instants between which what was built is the same. */
+  let [builtAt, expiresAt] = [0, 0];
+  return async (cutAt) => {
+    const { own } = configured;
     // The lists have what was stored before the build began.
-    if (configured.own !== undefined && !(await configured.own.refresh()))
-      throw new Error("This service's own statuses could not be read");
+    if (own !== undefined && !(await own.refresh())) throw new Error("This service's own statuses could not be read");
+    if (own !== undefined && own.asOf < cutAt - MAX_LAG_MS)
+      throw new Error(
+        "This service's own statuses do not include the newest events yet; lists of them would unblock what is blocked",
+      );
     const { version } = configured;
     const now = Date.now();
-    if (version === undefined || (version === built && now < expiresAt)) return undefined;
+    if (version === undefined || (version === built && now >= builtAt && now < expiresAt)) return undefined;
     // Only the process that builds loads the tables of suffixes.
-    const { ListBuilder: Builder } = await import('./build/list-builder.js');
+    const { ListBuilder: Builder, ListReplaced } = await import('./build/list-builder.js');
     builder ??= new Builder(configured.sources, configured.suffixes, configured.guards);
-    const nextExpiry = configured.own?.nextExpiry(now) ?? Number.POSITIVE_INFINITY;
-    const lists = await builder.build(now);
+    const nextExpiry = own?.nextExpiry(now) ?? Number.POSITIVE_INFINITY;
+    const lists = await builder.build(now).catch((error: unknown) => {
+      if (error instanceof ListReplaced) return undefined;
+      throw error;
+    });
+    if (lists === undefined) return undefined;
     built = version;
-    expiresAt = nextExpiry;
+    [builtAt, expiresAt] = [now, nextExpiry];
     return lists;
   };
 };

@@ -35,11 +35,21 @@ const NO_CHANGE = { removed: EMPTY, added: EMPTY };
 /** How old the instant of a signed version may become, so that clients can tell a list that is current from an old one. */
 const SIGNED_EVERY_MS = 60 * 60_000;
 
+interface Publication {
+  /** When the build began, in ms by the database's clock. */
+  readonly cutAt: number;
+  readonly signer?: Signer | undefined;
+  /**
+   * Whether this process has not published the stored versions. They may have been restored, so they are signed again, for
+   * clients that have a later version with the same content.
+   */
+  readonly isForeign?: boolean;
+}
+
 /**
  * Stores a version of each list that differs from the version in the database, all in one transaction. A list whose
  * stored versions are broken is stored whole.
  * @param served what this process has read from the database
- * @param cutAt when the build began, in ms by the database's clock
  * @returns whether a version was stored; otherwise the lists are current
  * @throws VersionMoved if the database no longer has the versions of `served`; nothing was stored, and `served` must be
  *   read again
@@ -49,8 +59,7 @@ export const publishLists = async (
   pool: Pool,
   served: readonly ServedList[],
   built: BuiltLists,
-  cutAt: number,
-  signer?: Signer,
+  { cutAt, signer, isForeign = false }: Publication,
 ): Promise<boolean> => {
   const sha256OfEmpty = await checksumOf(EMPTY);
   const publicKey = signer?.publicKey ?? null;
@@ -61,13 +70,15 @@ export const publishLists = async (
       const change = isBroken ? NO_CHANGE : changeBetween(current?.hashes ?? EMPTY, hashes);
       const sha256 = await checksumOf(hashes);
       const from = { number: head?.number ?? 0, sha256: head?.sha256 ?? sha256OfEmpty };
-      const version = { name, from, sha256, cutAt, signature: null, hashes, isReplaced: isBroken, ...change };
+      // Clients refuse what is older than what they have, also if the clock was set back.
+      const at = Math.max(cutAt, head?.cutAt ?? 0);
+      const version = { name, from, sha256, cutAt: at, signature: null, hashes, isReplaced: isBroken, ...change };
       const isSame = isUnchanged(version);
-      if (isSame && cutAt < head!.cutAt + SIGNED_EVERY_MS && head!.publicKey === publicKey)
+      if (isSame && !isForeign && cutAt < head!.cutAt + SIGNED_EVERY_MS && head!.publicKey === publicKey)
         return { ...version, cutAt: head!.cutAt, signature: head!.signature };
       if (signer === undefined) return version;
       const token = tokenOf({ number: from.number + (isSame ? 0 : 1), mark: markOf(sha256) });
-      return { ...version, signature: sign(null, Buffer.from(signedText(name, token, sha256, cutAt)), signer.key) };
+      return { ...version, signature: sign(null, Buffer.from(signedText(name, token, sha256, at)), signer.key) };
     }),
   );
   await addLists(pool, sha256OfEmpty);

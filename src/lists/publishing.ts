@@ -5,7 +5,7 @@ import { type Clock, monotonic } from '../flow/time.js';
 import { limit } from '../limits.js';
 import { READ_CLOCK } from '../postgres/statement.js';
 import { Lease } from '../read-models/lease.js';
-import type { BuiltLists } from './built-lists.js';
+import { type BuiltLists, GUARDS } from './built-lists.js';
 import { VersionMoved } from './list-versions.js';
 import { publishLists, type Signer } from './publish-lists.js';
 import { BrokenVersions, type ServedList } from './served-list.js';
@@ -16,8 +16,19 @@ const INTERVAL_MS = limit('interval of the versions of a list', 1_500, 'ms', 'li
 const CHECKED_EVERY_MS = 30_000;
 const LANE = 'lists';
 
-/** Builds the lists. Returns undefined if nothing has changed since the last call. */
-export type Build = () => Promise<BuiltLists | undefined>;
+/** How long lists with a source are kept if no process that could build them has read the source, in ms. */
+const KEPT_WITH_SOURCE_MS = limit('a list without a source that it had', 3_600_000, 'ms', 'list', 'is not published');
+/** How long a process that lacks a source leaves the lease to others, in ms. */
+const YIELDED_MS = 10_000;
+
+/**
+ * Builds the lists. Returns undefined if nothing has changed since the last call.
+ * @param cutAt the present, in ms by the database's clock
+ */
+export type Build = (cutAt: number) => Promise<BuiltLists | undefined>;
+
+/** This process has not read a source that the published lists have. Without it, clients would unblock its entries. */
+export class SourcesMissing extends Error {}
 
 /**
  * Builds and publishes the lists while this process holds the lease. The lease saves work; two processes that build at
@@ -63,33 +74,47 @@ export class ListPublishing {
       const lost = new AbortController();
       const ended = AbortSignal.any([signal, lost.signal]);
       const held = lease.hold(() => lost.abort(), ended);
+      let isMissing = false;
       while (!ended.aborted) {
         const startedAt = this.clock.now();
-        await this.round().catch((error: unknown) => this.report.failed(error));
+        const failure = await this.round().then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        if (failure !== undefined) this.report.failed(failure);
+        isMissing = failure instanceof SourcesMissing;
+        if (isMissing) lost.abort();
         await this.clock.sleep(startedAt + INTERVAL_MS - this.clock.now(), ended);
       }
       await held;
-      if (signal.aborted) await lease.release().catch(() => {});
+      if (signal.aborted || isMissing) await lease.release().catch(() => {});
+      if (isMissing) await this.clock.sleep(YIELDED_MS, signal);
     }
   }
 
   /**
    * Builds once, and publishes what differs from the stored versions, which may have been restored, or be broken.
-   * @throws the error of the build; the database's error
+   * @throws SourcesMissing; the error of the build; the database's error
    */
   async round(): Promise<void> {
+    await this.followStored();
+    const before = this.state();
     const [{ now: cutAt } = { now: 0 }] = await READ_CLOCK.run(this.pool, {});
-    this.last = (await this.build()) ?? this.last;
+    this.last = (await this.build(cutAt)) ?? this.last;
     if (this.last === undefined) return;
-    await this.follow().catch((error: unknown) => {
-      if (!(error instanceof BrokenVersions)) throw error;
-      this.report.failed(error);
-    });
+    await this.followStored();
+    // What another process has published meanwhile may be newer than this build.
+    if (this.state() !== before) return this.count('moved');
+    this.requireSources(this.last);
     const isChecked = this.clock.now() < this.checkedAt + CHECKED_EVERY_MS;
     if (this.published === this.state() && isChecked && this.last === this.publishedLists)
       return this.count('unchanged');
     try {
-      const isStored = await publishLists(this.pool, this.served, this.last, cutAt, this.signer);
+      const isStored = await publishLists(this.pool, this.served, this.last, {
+        cutAt,
+        signer: this.signer,
+        isForeign: this.published !== before,
+      });
       this.count(isStored ? 'stored' : 'unchanged');
     } catch (error) {
       if (!(error instanceof VersionMoved)) throw error;
@@ -99,6 +124,25 @@ export class ListPublishing {
     this.published = this.state();
     this.publishedLists = this.last;
     this.checkedAt = this.clock.now();
+  }
+
+  private async followStored(): Promise<void> {
+    await this.follow().catch((error: unknown) => {
+      if (!(error instanceof BrokenVersions)) throw error;
+      this.report.failed(error);
+    });
+  }
+
+  /** @throws SourcesMissing */
+  private requireSources({ unread }: BuiltLists): void {
+    const { head } = this.served.find(({ name }) => name === 'all-8b')!;
+    if (head === undefined || head.number === 0 || head.ageMs > KEPT_WITH_SOURCE_MS) return;
+    const missing = unread.filter((id) => id === GUARDS || head.covers.includes(id));
+    if (missing.length > 0)
+      throw new SourcesMissing(
+        `${missing.map((id) => (id === GUARDS ? 'A guard' : `Source ${id}`)).join(', ')} could not be read, but the local ` +
+          'lists have it; they stay as they are for an hour or until a process has read it',
+      );
   }
 
   private state(): string {

@@ -8,6 +8,8 @@ import { applyChange, checksumOf, countOf, mergeChanges, type Change } from './s
 
 type Head = RowOf<typeof READ_LISTS>;
 
+/** Merging more costs more than sending the whole list, which is made once for all clients. */
+const MAX_MERGED_HASHES = 20_000;
 const MAX_HISTORY_BYTES = limit(
   'changes of a list in memory',
   2 * 1024 * 1024,
@@ -111,11 +113,12 @@ export class ServedList {
 
   /**
    * Whether a client with a version can be sent what has changed. Otherwise it needs the whole list: its version is
-   * unknown, too old, or further from the newest version than the empty list.
+   * unknown, too old, or further from the newest version than the empty list or than `MAX_MERGED_HASHES`.
    */
   canUpdate(since: VersionMark): boolean {
     const found = this.history.after(since);
-    return found !== undefined && this.newest !== undefined && found.hashes <= countOf(this.newest.hashes);
+    if (found === undefined || this.newest === undefined) return false;
+    return found.hashes <= Math.min(countOf(this.newest.hashes), MAX_MERGED_HASHES);
   }
 
   /** Returns what has changed since a version, of which `canUpdate` is true now. Later versions do not change the result. */

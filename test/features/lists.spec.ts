@@ -25,6 +25,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const app = sharedApp({ env: { LISTS: 'on', ACCESS_LOG: 'on', LISTS_SIGNING_KEY_FILE } });
 sharedProjecting(app);
 const open = sharedApp({ env: { LISTS: 'public' } });
+sharedProjecting(open);
 const off = sharedApp();
 
 let key: string;
@@ -231,6 +232,13 @@ describe('A key with the scope lists', () => {
     expect((await app.call(`/v2/lists/none?key=${key}`)).status).toBe(404);
     expect((await app.call(`/v2/lists/all-8b/more?key=${key}`)).status).toBe(404);
     expect((await app.call(`/v2/organization?key=${key}`)).status).toBe(401);
+    const secret = await app.issueKey({ organization: 'acme', scopes: ['read', 'lists'] });
+    const refused = await app.call(`/v2/lists/all-8b?key=${secret}`);
+    expect([refused.status, refused.body.issues]).toEqual([
+      401,
+      [{ message: expect.stringContaining('in the header X-API-KEY') }],
+    ]);
+    expect((await app.call('/v2/lists/all-8b', { key: secret })).status).toBe(200);
     await eventually('lines are written', () => lines.join('').split('\n').length > 4);
     write.mockRestore();
     expect(lines.join('')).toContain('"route":"/v2/lists/:name"');

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { hashOf } from '../../docs/examples/local-list.js';
+import type { Guards } from '../../src/asset-check/lists/guards.js';
 import type { Source } from '../../src/asset-check/sources/sources.js';
 import { HashCollector } from '../../src/lists/build/hash-set.js';
-import { ListBuilder } from '../../src/lists/build/list-builder.js';
+import { ListBuilder, ListReplaced } from '../../src/lists/build/list-builder.js';
 import { SuffixIndex } from '../../src/lists/build/suffixes.js';
 import { sourcesOf, suffixes } from '../asset-check/checker-of.js';
 import { listOf } from './random-hashes.js';
@@ -36,6 +37,27 @@ describe('ListBuilder', () => {
       [false, false],
     ]);
     expect(has(lists.get('ask-8b')!, 'facebook.com/*')).toBe(true);
+  });
+
+  it('publishes nothing of a list that was replaced during the build', async () => {
+    const sources = await sourcesOf([], [{ text: 'one.example' }], []);
+    const [, replaced] = await sourcesOf([], [{ text: 'two.example' }], []);
+    const builder = new ListBuilder(sources, suffixes);
+    const ended = expect(builder.build(1)).rejects.toThrow(ListReplaced);
+    const [, source] = sources as readonly { of: { kind: string; list: { listed: unknown } } }[];
+    const { list } = replaced!.of as unknown as { list: { listed: unknown } };
+    Object.defineProperty(source!.of.list, 'listed', { value: list.listed });
+    await ended;
+    const { lists } = await builder.build(1);
+    expect(has(lists.get('all-8b')!, 'two.example/')).toBe(true);
+  });
+
+  it('names sources that were never read', async () => {
+    const [own] = await sourcesOf([], [], []);
+    const unread = { id: 'unread', mode: 'ENABLED', redistribute: true, of: { kind: 'list', list: {} } } as Source;
+    expect((await new ListBuilder([own!, unread], suffixes).build(1)).unread).toEqual(['unread']);
+    const guards = { version: 1, areLoaded: false } as Guards;
+    expect((await new ListBuilder([own!], suffixes, guards).build(1).catch(() => undefined))?.unread).not.toEqual([]);
   });
 
   it('says that imitations with more than one edit are not covered', async () => {

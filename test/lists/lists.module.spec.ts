@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from '@jest/globals';
-import { ListsModule } from '../../src/lists/lists.module.js';
+import type { ConfiguredSources } from '../../src/asset-check/sources/configured-sources.js';
+import { buildOf, ListsModule } from '../../src/lists/lists.module.js';
 import { ConfigError, readConfig } from '../../src/runtime/config.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'lists-module-'));
@@ -26,4 +27,11 @@ it.each([
   expect(open).toThrow(ConfigError);
   expect(open).toThrow(why);
   expect(open).toThrow('LISTS_SIGNING_KEY_FILE cannot be used');
+});
+
+it('Lists are not built of own statuses that are behind the log, as after a rebuild of the read models has begun', async () => {
+  const own = { refresh: async () => true, asOf: 100_000 };
+  const build = buildOf({ own, version: undefined } as unknown as ConfiguredSources);
+  await expect(build(130_001)).rejects.toThrow('do not include the newest events yet');
+  expect(await build(130_000)).toBeUndefined();
 });

@@ -103,7 +103,10 @@ const vectors = async () => {
   };
   const publish = async (statuses: readonly OwnStatus[], cutAt: number): Promise<(content: string) => string> => {
     const sources = await sourcesOf(statuses, LISTS, []);
-    await publishLists(database.pool, served, await new ListBuilder(sources, suffixes).build(1), cutAt, SIGNER);
+    await publishLists(database.pool, served, await new ListBuilder(sources, suffixes).build(1), {
+      cutAt,
+      signer: SIGNER,
+    });
     await followLists(database.pool, served);
     const checker = new AssetChecker(sources, 1_000);
     return (content) => (checker.check(content, 'acme') as AssetCheckResponse).status;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { type BuiltLists, LIST_NAMES } from '../../src/lists/built-lists.js';
-import { ListPublishing } from '../../src/lists/publishing.js';
+import { type BuiltLists, GUARDS, LIST_NAMES } from '../../src/lists/built-lists.js';
+import { ListPublishing, SourcesMissing } from '../../src/lists/publishing.js';
 import { READ_LISTS } from '../../src/lists/list-versions.js';
 import { followLists, ServedList } from '../../src/lists/served-list.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
@@ -11,6 +11,7 @@ const built = (...numbers: number[]): BuiltLists => ({
   lists: new Map([['all-8b', listOf(numbers.map(BigInt))]]),
   covers: [],
   notCovered: [],
+  unread: [],
 });
 
 let database: TestDatabase;
@@ -19,14 +20,19 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-const newPublishing = (builds: (BuiltLists | undefined)[]) => {
+type Built = BuiltLists | undefined;
+
+const newPublishing = (builds: (Built | (() => Promise<Built>))[]) => {
   const served = LIST_NAMES.map((name) => new ServedList(name));
   const registry = new Registry();
   const publishing = new ListPublishing(
     database.pool,
     served,
     () => followLists(database.pool, served),
-    async () => builds.shift(),
+    async () => {
+      const next = builds.shift();
+      return typeof next === 'function' ? next() : next;
+    },
     registry,
   );
   return { publishing, all: served[0]!, metrics: () => registry.metrics() };
@@ -79,6 +85,76 @@ describe('The publishing of lists', () => {
     const { all, publishing } = newPublishing([built(5)]);
     await publishing.round();
     expect(all.current!.hashes).toEqual(listOf([5n]));
+  });
+
+  it('does not store what was built before another process published', async () => {
+    const two = newPublishing([built(1, 2)]);
+    const one = newPublishing([
+      async () => {
+        await two.publishing.round();
+        return built(1);
+      },
+    ]);
+    await one.publishing.round();
+    expect(one.all.current!.hashes).toEqual(listOf([1n, 2n]));
+    expect(await one.metrics()).toContain('threat_protection_list_builds_total{outcome="moved"} 1');
+  });
+
+  it.each([
+    ['a source that they have', 'a'],
+    ['a guard', GUARDS],
+  ])('keeps lists for an hour if this process has not read %s', async (_, unread) => {
+    await newPublishing([{ ...built(1, 2), covers: ['a'] }]).publishing.round();
+    const { publishing, all } = newPublishing([{ ...built(1), unread: [unread, 'never-read'] }]);
+    await expect(publishing.round()).rejects.toThrow(SourcesMissing);
+    expect(all.current!.hashes).toEqual(listOf([1n, 2n]));
+    await database.pool.query('update service.lists set checked_at = checked_at - 3600001');
+    await publishing.round();
+    expect(all.current!.hashes).toEqual(listOf([1n]));
+  });
+
+  it('leaves the lease to others if it lacks a source', async () => {
+    await newPublishing([{ ...built(1, 2), covers: ['a'] }]).publishing.round();
+    const served = LIST_NAMES.map((name) => new ServedList(name));
+    const stop = new AbortController();
+    const sleeps: number[] = [];
+    const clock = {
+      now: () => performance.now(),
+      sleep: async (ms: number) => {
+        sleeps.push(ms);
+        if (ms === 10_000) stop.abort();
+      },
+    };
+    const build = async (): Promise<BuiltLists> => ({ ...built(1), unread: ['a'] });
+    const follow = () => followLists(database.pool, served);
+    await new ListPublishing(database.pool, served, follow, build, new Registry(), undefined, clock).run(stop.signal);
+    expect(sleeps.at(-1)).toBe(10_000);
+    const { rows } = await database.pool.query(`select owner from read.projector_leases where lane = 'lists'`);
+    expect(rows).toEqual([{ owner: '' }]);
+  });
+
+  const moved = async (ms: number): Promise<number> => {
+    const { rows } = await database.pool.query(
+      `update service.lists set cut_at = cut_at + ${ms} where name = 'all-8b' returning cut_at`,
+    );
+    return rows[0].cut_at;
+  };
+
+  it('signs what another process stored anew, because clients may have a later version of a lost database', async () => {
+    await newPublishing([built(1)]).publishing.round();
+    const restored = await moved(-100_000);
+    const { publishing, all } = newPublishing([built(1)]);
+    await publishing.round();
+    expect(all.current!.number).toBe(1);
+    expect(await moved(0)).toBeGreaterThanOrEqual(restored + 100_000);
+  });
+
+  it('stores no version with an earlier instant if the clock was set back', async () => {
+    await newPublishing([built(1)]).publishing.round();
+    const later = await moved(100_000);
+    const { publishing, all } = newPublishing([built(1, 2)]);
+    await publishing.round();
+    expect([all.current!.number, await moved(0)]).toEqual([2, later]);
   });
 
   it('goes on after a failed build, until it is stopped', async () => {

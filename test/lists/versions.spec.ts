@@ -17,6 +17,7 @@ const built = (all: Uint8Array): BuiltLists => ({
   lists: new Map([['all-8b', all]]),
   covers: ['own'],
   notCovered: [{ source: 'other', reason: 'kind http' }],
+  unread: [],
 });
 
 let database: TestDatabase;
@@ -36,7 +37,7 @@ class Process {
     return this;
   }
   async publish(all: Uint8Array, cutAt = CUT, signer?: Signer): Promise<boolean> {
-    const isStored = await publishLists(database.pool, this.served, built(all), cutAt, signer);
+    const isStored = await publishLists(database.pool, this.served, built(all), { cutAt, signer });
     await this.follow();
     return isStored;
   }

@@ -60,6 +60,8 @@ export class ListSource {
   private reportedReasons = '';
   /** Increments whenever the content is replaced. */
   version = 0;
+  /** Whether the list was fetched by this process, or a fetch failed. */
+  wasRefreshed = false;
   /** The versions of the list and of the guards for which the overruled entries were counted last. */
   private countedVersions = '';
   state: ListState;
@@ -152,6 +154,11 @@ export class ListSource {
 
   /** Fetches the list once. If the fetch fails, the version in use is kept. Never rejects. */
   async refresh(stop: AbortSignal): Promise<void> {
+    await this.fetchOnce(stop);
+    this.wasRefreshed = true;
+  }
+
+  private async fetchOnce(stop: AbortSignal): Promise<void> {
     const { id } = this.settings;
     try {
       const fetched = await this.fetch(stop);

@@ -19,6 +19,8 @@ const MAX_BACK_OFF_MS = 2_000;
  * again.
  */
 const TOO_MANY_STATUSES_PAUSE_MS = 60_000;
+/** How long statuses that have expired are kept in memory, in case the clock is set back. */
+const KEPT_AFTER_EXPIRY_MS = 86_400_000;
 /** How often statuses that have expired are removed from memory, in ms. */
 const DELETE_EXPIRED_MS = 60_000;
 /** Maximum number of changed keys that are kept for `takeChanges`, some 1 MB. */
@@ -58,6 +60,7 @@ interface Snapshot {
 export class OwnStatuses {
   private snapshot: Snapshot;
   private readAt: number | undefined;
+  private includedUntil = 0;
   private isFailing = false;
   private hasTooManyStatuses = false;
   /** Value of `performance.now()`. */
@@ -88,6 +91,11 @@ export class OwnStatuses {
   /** The position of the log that the statuses include; -1 before the first read. */
   get position(): number {
     return this.snapshot.state?.checkpoint ?? -1;
+  }
+
+  /** The statuses include everything that was acknowledged before this instant, in ms by the clock of the log. */
+  get asOf(): number {
+    return this.includedUntil;
   }
 
   /** Changes whenever an event has changed a status. */
@@ -133,10 +141,12 @@ export class OwnStatuses {
 
   /**
    * Returns the keys whose status may have changed since the last call, by an event or because it expired. For one caller.
-   * @param now ms, not before that of the last call
-   * @returns undefined if any may have: at the first call, after all rows were read again, or after many changes
+   * @param now ms
+   * @returns undefined if any may have: at the first call, after all rows were read again, after many changes, or if `now`
+   *   is before that of the last call
    */
   takeChanges(now: number): ReadonlySet<string> | undefined {
+    if (now < this.changesTakenAt) this.changes = undefined;
     for (const key of this.snapshot.statuses.expiredBetween(this.changesTakenAt, now)) this.noteChange(key);
     const { changes } = this;
     this.changes = new Set();
@@ -186,9 +196,11 @@ export class OwnStatuses {
 
   private async read(): Promise<void> {
     let { snapshot } = this;
+    let asOf = 0;
     for (;;) {
       const { position, assetHash, state: known } = snapshot;
       const rows = await STATUS_CHANGES.run(this.pool, { position, assetHash });
+      ({ asOf } = rows[0]!);
       const state = await this.stateOf(rows[0]!, known);
       if (state === undefined) {
         // The new snapshot replaces the snapshot in use only when the new snapshot is complete.
@@ -208,11 +220,12 @@ export class OwnStatuses {
       snapshot = { statuses, position: reached.position, assetHash: reached.assetHash, state, since };
       if (rows.length < STATUS_PAGE) break;
     }
+    this.includedUntil = asOf;
     if (snapshot.statuses !== this.snapshot.statuses) this.changes = undefined;
     this.snapshot = snapshot;
     this.readAt = performance.now();
     if (this.readAt - this.expiredDeletedAt < DELETE_EXPIRED_MS) return;
-    for (const key of snapshot.statuses.deleteExpired(Date.now())) this.noteChange(key);
+    for (const key of snapshot.statuses.deleteExpired(Date.now() - KEPT_AFTER_EXPIRY_MS)) this.noteChange(key);
     this.expiredDeletedAt = this.readAt;
   }
 
@@ -265,7 +278,8 @@ const apply = (
   const key = content === null ? currentKey(asset) : asset;
   const match = content ?? key.slice(key.indexOf(':') + 1);
   // The status UNKNOWN removes the asset, unless another status follows.
-  const isOver = status === null || status === 'UNKNOWN' || (expiresAt !== null && expiresAt <= Date.now());
+  const isOver =
+    status === null || status === 'UNKNOWN' || (expiresAt !== null && expiresAt <= Date.now() - KEPT_AFTER_EXPIRY_MS);
   if (status === null || (isOver && followers === null)) statuses.delete(key);
   else
     statuses.set(key, {

@@ -24,6 +24,8 @@ export const STATUS_CHANGES = statement(
   {
     table: nullable('text'),
     checkpoint: 'bigint',
+    /** The rows include everything that was acknowledged before this instant, in ms. */
+    asOf: 'bigint',
     /** The stream of the last applied event. Null if no event has been applied yet. */
     stream: nullable('text'),
     revision: nullable('bigint'),
@@ -41,13 +43,13 @@ export const STATUS_CHANGES = statement(
     followers: nullable('text'),
   },
   `
-    select g.table_id as "table", g.checkpoint, g.last_stream as "stream",
+    select g.table_id as "table", g.checkpoint, g.as_of as "asOf", g.last_stream as "stream",
       g.last_revision as "revision", g.last_event_id as "eventId",
       s.asset, s.asset_hash as "assetHash", s.content, s.status, s.created_at as "createdAt", s.position,
       s.expires_at as "expiresAt", s.followers::text as followers
     from (
       select to_regclass('read.asset_statuses')::oid::text as table_id,
-        coalesce(c.position, -1) as checkpoint, c.last_stream, c.last_revision, c.last_event_id
+        coalesce(c.position, -1) as checkpoint, coalesce(c.as_of, 0) as as_of, c.last_stream, c.last_revision, c.last_event_id
       from (select) always left join read.checkpoints c on c.projection = 'asset-statuses'
     ) g
     left join lateral (

@@ -140,10 +140,13 @@ export class ConfiguredSources implements OnModuleInit, BeforeApplicationShutdow
     await this.polling;
   }
 
-  /** Changes whenever a source or a guard has changed; undefined until each of them was read, or its first read failed. */
+  /**
+   * Changes whenever a source or a guard has changed; undefined until each of them was fetched, or its first fetch failed.
+   * What was loaded from disk may be weeks old.
+   */
   get version(): string | undefined {
     if (this.own?.age === undefined && this.own !== undefined) return undefined;
-    if (this.read.some(({ isLoaded, state }) => !isLoaded && state.lastError === undefined)) return undefined;
+    if (this.read.some(({ wasRefreshed }) => !wasRefreshed)) return undefined;
     return [this.own?.version, ...this.read.map(({ version }) => version)].join();
   }
 

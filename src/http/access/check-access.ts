@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { TooManyRequests, Unauthorized, Forbidden, UriTooLong } from '../../errors.js';
 import { clientOf } from './client-address.js';
 import { type ApiKeyVerifier, type Caller, ownerOf } from './caller.js';
-import { isTaxii, keyOf } from '../taxii.js';
+import { isKeyInQuery, isTaxii, keyOf } from '../taxii.js';
 import { RateLimit } from '../../flow/budgets.js';
 import { Bag } from '../../flow/bag.js';
 import { sendError } from '../errors/error-response.js';
@@ -151,6 +151,9 @@ const keyIssues = (request: FastifyRequest, keys: ApiKeyVerifier): string[] => {
   return issue === undefined ? [] : [issue];
 };
 
+const SECRET_KEY =
+  'Only a key with no scope but lists may be in the query, where logs show it; send this key in the header X-API-KEY, or replace it';
+
 /** Only the owner of a key without an organization can get this answer. */
 const NO_ORGANIZATION =
   'This key belongs to no organization, so it can only send events or read local lists; use a key that was issued for an organization';
@@ -175,6 +178,7 @@ export const checkAccess = (
       return;
     }
     if (organization && caller.organization === undefined) throw new Unauthorized([NO_ORGANIZATION]);
+    if (isKeyInQuery(request) && caller.scopes.some((each) => each !== 'lists')) throw new Unauthorized([SECRET_KEY]);
     // The caller is set before a possible rejection, because the access log names the key.
     request.caller = caller;
     const allowance = limit.take(caller, request, hasPublishedKeys);

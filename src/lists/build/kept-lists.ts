@@ -2,6 +2,7 @@ import type { Guards } from '../../asset-check/lists/guards.js';
 import type { ListContent } from '../../asset-check/lists/parse-list.js';
 import type { OwnStatuses } from '../../asset-check/own/own-statuses.js';
 import type { Source } from '../../asset-check/sources/sources.js';
+import { CooperativeYield } from '../../flow/time.js';
 import { type Emit, ListBuild } from './build-lists.js';
 import { EntryIndex } from './entry-index.js';
 import { Groups } from './groups.js';
@@ -64,7 +65,7 @@ export class KeptLists {
    * @param changed the keys whose status may have changed since the last call began
    */
   async update(changed: ReadonlySet<string>): Promise<void> {
-    const groups = this.groupsOf(changed);
+    const groups = await this.groupsOf(changed);
     if (groups === undefined) return this.build();
     const isWanted = isIn(groups);
     const [list, ask] = await this.expressions(isWanted);
@@ -100,9 +101,11 @@ export class KeptLists {
   }
 
   /** Returns the groups that changes concern, and those above; undefined if others may be concerned. */
-  private groupsOf(changed: ReadonlySet<string>): Set<number> | undefined {
+  private async groupsOf(changed: ReadonlySet<string>): Promise<Set<number> | undefined> {
     const groups = new Set<number>();
+    const yielding = new CooperativeYield();
     for (const one of changed) {
+      if (yielding.isDue()) await yielding.yieldNow();
       this.index.addChanged(one);
       const { hosts, key } = concernedBy(one);
       if (hosts.some((host) => this.groups.reachesOthers(host))) return undefined;

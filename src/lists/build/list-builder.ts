@@ -1,17 +1,19 @@
 import { Guards } from '../../asset-check/lists/guards.js';
 import type { HostingSuffixes } from '../../asset-check/lists/hosting-suffixes.js';
 import type { Source } from '../../asset-check/sources/sources.js';
-import type { BuiltLists, ListName } from '../built-lists.js';
+import { type BuiltLists, GUARDS, type ListName } from '../built-lists.js';
 import { KeptLists } from './kept-lists.js';
 import { areListable } from './known-hosts.js';
 import { SuffixIndex } from './suffixes.js';
+
+const NOT_READ = 'not-read';
 
 /** Returns why a source is not, or not all, in `all-8b`; undefined if it is. */
 const whyNotCovered = ({ of, redistribute }: Source): string | undefined => {
   if (of.kind === 'http') return 'lookups';
   if (redistribute !== true) return 'not-redistributed';
   if (of.kind === 'own') return undefined;
-  if (of.list.listed === undefined) return 'not-read';
+  if (of.list.listed === undefined) return NOT_READ;
   return areListable(of.list.listed.fuzzy) ? undefined : 'imitations';
 };
 
@@ -21,6 +23,12 @@ interface Kept {
   readonly all: KeptLists;
   readonly own: KeptLists;
 }
+
+const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
+  one.length === other.length && one.every((each, n) => each === other[n]);
+
+/** A list or guard was replaced while lists were built of it. The next build succeeds unless that happens again. */
+export class ListReplaced extends Error {}
 
 /** Builds the local lists from the verdicts of the sources. */
 export class ListBuilder {
@@ -38,9 +46,10 @@ export class ListBuilder {
 
   /**
    * Builds the lists; only anew what may have changed, if only own statuses have changed. Lets other work run in between;
-   * a source that changes meanwhile is asked in both states, so the caller builds again if one has changed. Not called
-   * again before the call has ended.
+   * an own status that changes meanwhile is asked in both states, so the caller builds again if one has changed. Not
+   * called again before the call has ended.
    * @param now the present, in ms
+   * @throws ListReplaced
    */
   async build(now: number): Promise<BuiltLists> {
     const enabled = this.sources.filter(({ mode }) => mode === 'ENABLED');
@@ -56,23 +65,26 @@ export class ListBuilder {
       ['own-8b', own.list.hashes],
       ['ask-8b', all.ask.hashes],
     ]);
-    return { lists, covers: listed.map(({ id }) => id), notCovered };
+    const unread = notCovered.flatMap(({ source, reason }) => (reason === NOT_READ ? [source] : []));
+    return {
+      lists,
+      covers: listed.map(({ id }) => id),
+      notCovered,
+      unread: this.guards.areLoaded ? unread : [...unread, GUARDS],
+    };
   }
 
   private async keptOf(listed: readonly Source[], now: number): Promise<Kept> {
     const { kept } = this;
     // What changes from now on, while own statuses are asked, is asked again by the next build.
     const changed = this.takeChanges(now);
-    const contents = [
-      this.guards.version,
-      ...listed.map(({ of }) => (of.kind === 'list' ? of.list.listed : undefined)),
-    ];
-    const isSame = kept?.contents.length === contents.length && contents.every((one, n) => one === kept.contents[n]);
+    const contents = this.contentsOf(listed);
     // Undefined until the work has succeeded, because the changes are no longer known then.
     this.kept = undefined;
-    if (kept !== undefined && isSame && changed !== undefined) {
+    if (kept !== undefined && isSame(kept.contents, contents) && changed !== undefined) {
       await kept.all.update(changed);
       await kept.own.update(changed);
+      this.requireContents(listed, contents);
       return (this.kept = kept);
     }
     const ownOnly = listed.filter(({ of }) => of.kind === 'own');
@@ -80,7 +92,18 @@ export class ListBuilder {
     const own = new KeptLists(ownOnly, this.suffixes, new Guards());
     await all.build();
     await own.build();
+    this.requireContents(listed, contents);
     return (this.kept = { contents, all, own });
+  }
+
+  /** What lists and guards consist of now. */
+  private contentsOf(listed: readonly Source[]): readonly unknown[] {
+    return [this.guards.version, ...listed.map(({ of }) => (of.kind === 'list' ? of.list.listed : undefined))];
+  }
+
+  /** A list that is replaced frees its table, so what was built of it may lack entries. @throws ListReplaced */
+  private requireContents(listed: readonly Source[], contents: readonly unknown[]): void {
+    if (!isSame(this.contentsOf(listed), contents)) throw new ListReplaced('A list was replaced during the build');
   }
 
   /** Returns the keys of the own statuses that have changed; undefined if that is not known. */
