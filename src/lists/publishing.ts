@@ -14,12 +14,11 @@ import { BrokenVersions, type ServedList } from './served-list.js';
 const INTERVAL_MS = limit('interval of the versions of a list', 1_500, 'ms', 'list', 'waits');
 /** How often unchanged lists are stored as current. */
 const CHECKED_EVERY_MS = 30_000;
-const LANE = 'lists';
-
 /** How long lists with a source are kept if no process that could build them has read the source, in ms. */
 const KEPT_WITH_SOURCE_MS = limit('a list without a source that it had', 3_600_000, 'ms', 'list', 'is not published');
 /** How long a process that lacks a source leaves the lease to others, in ms. */
 const YIELDED_MS = 10_000;
+const LANE = 'lists';
 
 /**
  * Builds the lists. Returns undefined if nothing has changed since the last call.
@@ -77,13 +76,11 @@ export class ListPublishing {
       let isMissing = false;
       while (!ended.aborted) {
         const startedAt = this.clock.now();
-        const failure = await this.round().then(
-          () => undefined,
-          (error: unknown) => error,
-        );
-        if (failure !== undefined) this.report.failed(failure);
-        isMissing = failure instanceof SourcesMissing;
-        if (isMissing) lost.abort();
+        await this.round().catch((error: unknown) => {
+          this.report.failed(error);
+          isMissing = error instanceof SourcesMissing;
+          if (isMissing) lost.abort();
+        });
         await this.clock.sleep(startedAt + INTERVAL_MS - this.clock.now(), ended);
       }
       await held;
@@ -107,8 +104,7 @@ export class ListPublishing {
     if (this.state() !== before) return this.count('moved');
     this.requireSources(this.last);
     const isChecked = this.clock.now() < this.checkedAt + CHECKED_EVERY_MS;
-    if (this.published === this.state() && isChecked && this.last === this.publishedLists)
-      return this.count('unchanged');
+    if (this.published === before && isChecked && this.last === this.publishedLists) return this.count('unchanged');
     try {
       const isStored = await publishLists(this.pool, this.served, this.last, {
         cutAt,

@@ -15,10 +15,11 @@ export interface Change {
 export const countOf = (hashes: Uint8Array): number => hashes.length / HASH_BYTES;
 
 /** A list of hashes as 32-bit words, which are compared faster than bytes or `bigint`. */
-const wordsOf = (hashes: Uint8Array): DataView => new DataView(hashes.buffer, hashes.byteOffset, hashes.byteLength);
+export const wordsOf = (hashes: Uint8Array): DataView =>
+  new DataView(hashes.buffer, hashes.byteOffset, hashes.byteLength);
 
 /** Compares the hash at byte `i` of `a` with the hash at byte `j` of `b`, as unsigned numbers. */
-const compare = (a: DataView, i: number, b: DataView, j: number): number =>
+export const compare = (a: DataView, i: number, b: DataView, j: number): number =>
   a.getUint32(i) - b.getUint32(j) || a.getUint32(i + 4) - b.getUint32(j + 4);
 
 /** @throws RangeError unless the bytes are hashes in ascending order, without duplicates */
@@ -32,7 +33,7 @@ export const requireSorted = (hashes: Uint8Array): void => {
 };
 
 /** Returns the byte of the first hash in `hashes`, from byte `from` on, that is not less than the hash at byte `j` of `b`. */
-const lowerBound = (hashes: DataView, from: number, b: DataView, j: number): number => {
+export const lowerBound = (hashes: DataView, from: number, b: DataView, j: number): number => {
   let low = from / HASH_BYTES;
   let high = hashes.byteLength / HASH_BYTES;
   while (low < high) {

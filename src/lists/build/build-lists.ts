@@ -29,6 +29,9 @@ const INTERNAL = [
   ['255.255.255.255', 32],
 ] as const;
 
+/** Maximum number of addresses of a range that are tried. */
+const MAX_PROBES = 64;
+
 /** What decides about the hosts below a known host, if no known host is between. */
 interface Region {
   readonly below: Verdict;
@@ -66,9 +69,7 @@ export class ListBuild {
   async run(): Promise<void> {
     // Hosts above are asked before those below.
     const byLabels: string[][] = [];
-    for (const host of this.listed.hosts.keys()) {
-      (byLabels[labelsOf(host)] ??= []).push(host);
-    }
+    for (const host of this.listed.hosts.keys()) (byLabels[labelsOf(host)] ??= []).push(host);
     for (const hosts of byLabels)
       for (const host of hosts ?? []) {
         this.group = this.groups.ofHost(host);
@@ -78,13 +79,13 @@ export class ListBuild {
     for (const page of this.listed.pages) {
       this.group = this.groups.ofHost(page.slice(0, page.indexOf('/')));
       this.emitPage(page);
-      await this.pause();
+      if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
     }
     await this.emitAddresses();
     for (const key of this.listed.keys) {
       this.group = this.groups.ofKey(key);
       this.emitKey(key);
-      await this.pause();
+      if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
     }
   }
 
@@ -100,10 +101,6 @@ export class ListBuild {
 
   private emit(half: Half, expression: string): void {
     this.emitTo(half, expression, this.group);
-  }
-
-  private async pause(): Promise<void> {
-    if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
   }
 
   private regionAbove(host: string): Region {
@@ -184,23 +181,21 @@ export class ListBuild {
     const firstBytes = new Set(Array.from(ranges, (range) => range.slice(range.indexOf('/') + 1, range.indexOf('.'))));
     for (const [address, bits] of INTERNAL)
       if (firstBytes.has(address.slice(0, address.indexOf('.')))) ranges.add(rangeExpression(address, bits));
-    for (const address of unreadAddresses) this.emitAddress(address, () => this.emit('ask', `${address}/*`));
+    for (const address of unreadAddresses) {
+      this.group = this.groups.ofHost(address);
+      this.emit('ask', `${address}/*`);
+    }
     for (const range of ranges) {
-      this.emitAddress(range.slice(range.indexOf('/') + 1), () => {
-        const probe = this.probeIn(range);
-        this.emitVerdict(range, probe === undefined ? 'ASK' : this.verdictAt(probe));
-      });
-      await this.pause();
+      this.group = this.groups.ofHost(range.slice(range.indexOf('/') + 1));
+      const probe = this.probeIn(range);
+      this.emitVerdict(range, probe === undefined ? 'ASK' : this.verdictAt(probe));
+      if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
     }
     for (const address of addresses) {
-      this.emitAddress(address, () => this.emitVerdict(`${address}/`, this.verdictAt(address)));
-      await this.pause();
+      this.group = this.groups.ofHost(address);
+      this.emitVerdict(`${address}/`, this.verdictAt(address));
+      if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
     }
-  }
-
-  private emitAddress(address: string, emit: () => void): void {
-    this.group = this.groups.ofHost(address);
-    emit();
   }
 
   /** Returns an address in a range that is in no narrower range and has no entry; undefined if none was found. */
@@ -226,6 +221,3 @@ export class ListBuild {
     else if (isBlocked === false && key.startsWith('EMAIL:')) this.emit('list', `!${key}`);
   }
 }
-
-/** Maximum number of addresses of a range that are tried. */
-const MAX_PROBES = 64;

@@ -2,7 +2,8 @@ import { hashOfText } from '../../asset-check/lists/host-table.js';
 import { withParents } from '../expressions.js';
 import { rootOf, type SuffixIndex } from './suffixes.js';
 
-const IS_ADDRESS = /^\d+(?:\.\d+){3}$/;
+/** Of a host: an IPv4 address. */
+export const IS_ADDRESS = /^\d+(?:\.\d+){3}$/;
 
 /**
  * Puts what may decide together into one group, a number: the hosts of one owner with their pages and mailboxes, the

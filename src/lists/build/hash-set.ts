@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { CooperativeYield } from '../../flow/time.js';
-import { HASH_BYTES } from '../sorted-hashes.js';
+import { compare, HASH_BYTES, lowerBound, wordsOf } from '../sorted-hashes.js';
 
 /** Hashes in ascending order without duplicates, 8 bytes each, big endian; and the group of each. */
 export interface GroupedHashes {
@@ -14,7 +14,7 @@ const HASHES_PER_LOOK = 1_024;
 const PART_BITS = 10;
 
 /** Returns the index of the first value from `from` on that is not less. */
-const lowerBound = (values: BigUint64Array, from: number, to: number, value: bigint): number => {
+const indexOf = (values: BigUint64Array, from: number, to: number, value: bigint): number => {
   let [low, high] = [from, to];
   while (low < high) {
     const middle = (low + high) >>> 1;
@@ -78,7 +78,7 @@ export class HashCollector {
         }
       for (let at = from; at < to; at += 1) {
         const origin = origins[at]!;
-        groupsOfSorted[lowerBound(sorted, first, count, values[origin]!)] = groups[origin]!;
+        groupsOfSorted[indexOf(sorted, first, count, values[origin]!)] = groups[origin]!;
       }
       if (yielding.isDue()) await yielding.yieldNow();
     }
@@ -94,12 +94,12 @@ export const replaceGroups = (
   isReplaced: (group: number) => boolean,
   after: GroupedHashes,
 ): GroupedHashes => {
-  const [ofBefore, ofAfter] = [viewOf(before), viewOf(after)];
+  const [ofBefore, ofAfter] = [wordsOf(before.hashes), wordsOf(after.hashes)];
   const removed: number[] = [];
   for (let at = 0; at < before.groups.length; at += 1) if (isReplaced(before.groups[at]!)) removed.push(at);
   const isSame =
     removed.length === after.groups.length &&
-    removed.every((at, n) => ofBefore.getBigUint64(at * HASH_BYTES) === ofAfter.getBigUint64(n * HASH_BYTES));
+    removed.every((at, n) => compare(ofBefore, at * HASH_BYTES, ofAfter, n * HASH_BYTES) === 0);
   if (isSame) return before;
   const size = before.groups.length - removed.length + after.groups.length;
   const [hashes, groups] = [new Uint8Array(size * HASH_BYTES), new Uint32Array(size)];
@@ -119,23 +119,9 @@ export const replaceGroups = (
     from = end;
   };
   for (let at = 0; at < after.groups.length; at += 1) {
-    copyUntil(placeOf(ofBefore, from, ofAfter.getBigUint64(at * HASH_BYTES)));
+    copyUntil(lowerBound(ofBefore, from * HASH_BYTES, ofAfter, at * HASH_BYTES) / HASH_BYTES);
     copy(after, at, at + 1);
   }
   copyUntil(before.groups.length);
   return { hashes, groups };
-};
-
-const viewOf = ({ hashes }: GroupedHashes): DataView =>
-  new DataView(hashes.buffer, hashes.byteOffset, hashes.byteLength);
-
-/** Returns the index of the first hash from `from` on that is not less than `value`. */
-const placeOf = (hashes: DataView, from: number, value: bigint): number => {
-  let [low, high] = [from, hashes.byteLength / HASH_BYTES];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (hashes.getBigUint64(middle * HASH_BYTES) < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 };

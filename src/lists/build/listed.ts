@@ -4,7 +4,7 @@ import { carrierHosts } from '../../assets/carriers/carried-link.js';
 import { publishingHosts } from '../../assets/pages/page.js';
 import { profileDomains, profileHost } from '../../assets/profiles/profile.js';
 import { isPlainPath, rangeExpression, withParents } from '../expressions.js';
-import type { Groups } from './groups.js';
+import { type Groups, IS_ADDRESS } from './groups.js';
 
 /** What is known of a host: flags. */
 export const BLOCKED = 1;
@@ -24,7 +24,6 @@ const HAS_SPELLING = 4;
 const ANY_ALLOWED = LIST_ALLOWED | (LIST_ALLOWED << 3);
 /** A host of at least two labels, or an IPv4 address. The keys of accounts have other signs or no dot. */
 const IS_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/;
-const IS_ADDRESS = /^\d+(?:\.\d+){3}$/;
 const URL = 'URL:';
 const PAGE = 'PAGE:';
 
