@@ -20,7 +20,7 @@ import { preferredWaitSeconds } from '../http/consistency.js';
 import { ApiFailure } from '../http/errors/error-body.dto.js';
 import { acceptsGzip, preferredType, weightOf } from '../http/responses/accept.js';
 import { entityTag, JSON_TYPE, matchesEntityTag } from '../http/responses/send-snapshot.js';
-import { LISTS_PATH } from '../http/taxii.js';
+import { LISTS_PATH } from '../http/access/request-key.js';
 import { limit } from '../limits.js';
 import { LIST_NAMES } from './built-lists.js';
 import { DescribedList, ListRequest, ListsRequest, LocalList } from './lists.dto.js';
