@@ -31,10 +31,11 @@ const { SCENARIOS } = await import('../dist/reliability/scenarios.js');
 const { GOALS } = await import('../dist/bench/goals.js');
 const specsOf = (project) => {
   const [node, ...args] = JEST;
-  const listed = run(node, ...args, '--selectProjects', project, '--listTests')
-    .trim()
-    .split('\n');
-  return listed.map((path) => relative('.', path)).sort();
+  const listed = run(node, ...args, '--selectProjects', project, '--listTests').split('\n');
+  return listed
+    .filter((line) => line.endsWith('.spec.ts'))
+    .map((path) => relative('.', path))
+    .sort();
 };
 /** @type {import('./ledger.mjs').Dose[]} */
 const doses = [

@@ -55,13 +55,10 @@ export const buildOf = (configured: ConfiguredSources): Build => {
     const now = Date.now();
     if (version === undefined || (version === built && now >= builtAt && now < expiresAt)) return undefined;
     // Only the process that builds loads the tables of suffixes.
-    const { ListBuilder: Builder, ListReplaced } = await import('./build/list-builder.js');
+    const { ListBuilder: Builder } = await import('./build/list-builder.js');
     builder ??= new Builder(configured.sources, configured.suffixes, configured.guards);
     const nextExpiry = own?.nextExpiry(now) ?? Number.POSITIVE_INFINITY;
-    const lists = await builder.build(now).catch((error: unknown) => {
-      if (error instanceof ListReplaced) return undefined;
-      throw error;
-    });
+    const lists = await builder.build(now);
     if (lists === undefined) return undefined;
     built = version;
     [builtAt, expiresAt] = [now, nextExpiry];

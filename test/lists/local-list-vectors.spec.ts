@@ -103,10 +103,8 @@ const vectors = async () => {
   };
   const publish = async (statuses: readonly OwnStatus[], cutAt: number): Promise<(content: string) => string> => {
     const sources = await sourcesOf(statuses, LISTS, []);
-    await publishLists(database.pool, served, await new ListBuilder(sources, suffixes).build(1), {
-      cutAt,
-      signer: SIGNER,
-    });
+    const built = (await new ListBuilder(sources, suffixes).build(1))!;
+    await publishLists(database.pool, served, built, { cutAt, signer: SIGNER });
     await followLists(database.pool, served);
     const checker = new AssetChecker(sources, 1_000);
     return (content) => (checker.check(content, 'acme') as AssetCheckResponse).status;

@@ -1,10 +1,11 @@
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type BuiltLists, LIST_NAMES } from '../../src/lists/built-lists.js';
+import { markOf } from '../../src/lists/history.js';
 import { OLD_LIST_VERSIONS, READ_LISTS, VersionMoved } from '../../src/lists/list-versions.js';
 import { publishLists, readSigner, type Signer, signedText } from '../../src/lists/publish-lists.js';
 import { readToken, ServedList, tokenOf } from '../../src/lists/served-list.js';
-import { removalIndices } from '../../src/lists/sorted-hashes.js';
+import { checksumOf, removalIndices } from '../../src/lists/sorted-hashes.js';
 import { deleteExpired } from '../../src/read-models/expiry.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
@@ -118,6 +119,19 @@ describe('The versions of a list', () => {
       }
       expect(changes).toBeGreaterThan(20);
     }
+  });
+
+  it('are sent whole to clients whose changes would be more than 20,000 hashes', async () => {
+    const builder = new Process();
+    const numbers = Array.from({ length: 50_001 }, (_, n) => n);
+    const updatable: boolean[] = [];
+    for (const count of [30_000, 50_000, 50_001]) {
+      await builder.publish(list(...numbers.slice(0, count)));
+      updatable.push(
+        builder.all.canUpdate({ number: 1, mark: markOf(await checksumOf(list(...numbers.slice(0, 30_000)))) }),
+      );
+    }
+    expect(updatable).toEqual([true, true, false]);
   });
 
   it('are never continued from a version that a restore has removed and whose number was used again', async () => {

@@ -238,10 +238,15 @@ export class HostTable {
   }
 }
 
+/** Returns the entry that begins at a place of the text pool, as `entries` yields it. */
+export const entryAt = (texts: Uint8Array, start: number): { readonly text: string; readonly flags: number } => ({
+  text: Buffer.from(texts.buffer, texts.byteOffset + start, texts[start - 2]).toString('latin1'),
+  flags: texts[start - 1]! & ~HAS_SPELLING,
+});
+
 /** Yields the text of each entry. A repeated entry may be yielded again. */
 export function* textsOf(table: HostTable): Generator<string> {
-  for (const [texts, start, end] of table.entries())
-    yield Buffer.from(texts.buffer, texts.byteOffset + start, end - start).toString('latin1');
+  for (const [texts, start] of table.entries()) yield entryAt(texts, start).text;
 }
 
 /** Collects entries of at most 255 ASCII characters each. */

@@ -5,7 +5,7 @@ import { CooperativeYield } from '../../flow/time.js';
 import { formOf, type Half, isOfContent, rangeExpression } from '../expressions.js';
 import type { Groups } from './groups.js';
 import type { Imitations } from './known-hosts.js';
-import { ALLOWED, BLOCKED, type Listed, PAGES, PATTERN, READ_BY_SERVICE, UNREAD_PAGES } from './listed.js';
+import { ALLOWED, ASKED, BLOCKED, type Listed, PAGES, PATTERN, READ_BY_SERVICE, UNREAD_PAGES } from './listed.js';
 import { PROBE, Questions } from './questions.js';
 import type { SuffixIndex } from './suffixes.js';
 
@@ -41,15 +41,10 @@ interface Region {
 const NO_REGION: Region = { below: 'NOT_BLOCKED', hasPages: false, isPattern: false };
 const PLAIN_REGION: Region = { below: 'BLOCKED', hasPages: false, isPattern: false };
 
-const labelsOf = (host: string): number => {
-  let labels = 1;
-  for (let at = host.indexOf('.'); at !== -1; at = host.indexOf('.', at + 1)) labels += 1;
-  return labels;
-};
-
 /** Emits the expressions of the sources' verdicts, by asking the sources at and below each known host. */
 export class ListBuild {
   private readonly questions: Questions;
+  /** The regions of the known hosts that are not plainly blocked. */
   private readonly regions = new Map<string, Region>();
   private readonly cooperativeYield = new CooperativeYield();
   private group = 0;
@@ -67,15 +62,10 @@ export class ListBuild {
 
   /** Emits the expressions of all that is listed. Lets other work run in between. */
   async run(): Promise<void> {
-    // Hosts above are asked before those below.
-    const byLabels: string[][] = [];
-    for (const host of this.listed.hosts.keys()) (byLabels[labelsOf(host)] ??= []).push(host);
-    for (const hosts of byLabels)
-      for (const host of hosts ?? []) {
-        this.group = this.groups.ofHost(host);
-        this.emitHost(host, this.listed.hosts.get(host)!);
-        if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
-      }
+    for (const [host, flags] of this.listed.hosts) {
+      if ((flags & ASKED) === 0) this.emitHost(host, flags);
+      if (this.cooperativeYield.isDue()) await this.cooperativeYield.yieldNow();
+    }
     for (const page of this.listed.pages) {
       this.group = this.groups.ofHost(page.slice(0, page.indexOf('/')));
       this.emitPage(page);
@@ -103,21 +93,25 @@ export class ListBuild {
     this.emitTo(half, expression, this.group);
   }
 
+  /** Returns the region of the nearest known host above, which is asked before those below. */
   private regionAbove(host: string): Region {
     for (let at = host.indexOf('.') + 1; at > 0; at = host.indexOf('.', at) + 1) {
-      const region = this.regions.get(host.slice(at));
-      if (region !== undefined) return region;
+      const above = host.slice(at);
+      const flags = this.listed.hosts.get(above);
+      if (flags === undefined) continue;
+      if ((flags & ASKED) === 0) this.emitHost(above, flags);
+      if (!isOfProxy(above)) return this.regions.get(above) ?? PLAIN_REGION;
     }
     return NO_REGION;
   }
 
   private emitHost(host: string, flags: number): void {
+    this.listed.hosts.set(host, flags | ASKED);
     if (isOfProxy(host)) return;
     const above = this.regionAbove(host);
-    if (flags === BLOCKED && above === NO_REGION && !this.suffixes.mayBe(host) && !hostsMailboxes(host)) {
-      this.regions.set(host, PLAIN_REGION);
+    this.group = this.groups.ofHost(host);
+    if (flags === BLOCKED && above === NO_REGION && !this.suffixes.mayBe(host) && !hostsMailboxes(host))
       return this.emit('list', `${host}/`);
-    }
     const isPattern = above.isPattern || (flags & PATTERN) !== 0;
     const found = this.verdictBelow(host);
     const below = isPattern && found === 'BLOCKED' ? 'ASK' : found;

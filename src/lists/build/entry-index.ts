@@ -1,9 +1,9 @@
 import type { ListContent } from '../../asset-check/lists/parse-list.js';
 import type { OwnStatuses } from '../../asset-check/own/own-statuses.js';
-import { hashOfText } from '../../asset-check/lists/host-table.js';
+import { entryAt, hashOfText } from '../../asset-check/lists/host-table.js';
 import { CooperativeYield } from '../../flow/time.js';
 import type { Groups } from './groups.js';
-import { type Concerned, concernedBy, concernedByEntry, ENTRIES_PER_LOOK, type Listed, textOf } from './listed.js';
+import { type Concerned, concernedBy, concernedByEntry, ENTRIES_PER_LOOK, type Listed } from './listed.js';
 
 /** Numbers with a group each, in 8 bytes. */
 class NumbersByGroup {
@@ -57,11 +57,11 @@ export class EntryIndex {
     for (const { table } of lists) {
       const starts = new NumbersByGroup();
       let list: Uint8Array | undefined;
-      for (const [texts, start, end] of table.entries()) {
+      for (const [texts, start] of table.entries()) {
         list ??= texts;
-        for (const group of groupsOf(this.groups, concernedByEntry(textOf(texts, start, end))))
-          starts.add(group, start);
-        listed.addEntry(texts, start, end);
+        const { text, flags } = entryAt(texts, start);
+        for (const group of groupsOf(this.groups, concernedByEntry(text))) starts.add(group, start);
+        listed.addEntry(text, flags);
         if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
       }
       if (list !== undefined) this.lists.push({ texts: list, starts });
@@ -94,7 +94,10 @@ export class EntryIndex {
   /** Adds the entries of some groups to what is listed. */
   find(isWanted: (group: number) => boolean, own: OwnStatuses | undefined, listed: Listed): void {
     for (const { texts, starts } of this.lists)
-      for (const start of starts.of(isWanted)) listed.addEntry(texts, start, start + texts[start - 2]!);
+      for (const start of starts.of(isWanted)) {
+        const { text, flags } = entryAt(texts, start);
+        listed.addEntry(text, flags);
+      }
     if (own === undefined) return;
     for (const hash of this.own.of(isWanted))
       for (const [key, isBlocked] of own.withHash(hash)) listed.addOwn(key, isBlocked);

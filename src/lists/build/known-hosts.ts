@@ -76,14 +76,8 @@ export const guardedBelow = async ({ hosts }: Listed, guards: Guards, imitations
   const yielding = new CooperativeYield();
   let seen = 0;
   const found: string[] = [];
-  const roots = new Set<string>();
-  for (const host of hosts.keys()) {
-    roots.add(rootOf(host)!);
-    if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
-  }
   for (const host of guards.hosts()) {
     if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
-    if (!roots.has(rootOf(host) ?? '') && imitations.forms.size === 0) continue;
     for (const name of [host, `www.${host}`])
       if (withParents(name).some((one) => hosts.has(one)) || imitations.has(formOf(name))) found.push(name);
   }

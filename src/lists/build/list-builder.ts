@@ -27,9 +27,6 @@ interface Kept {
 const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
   one.length === other.length && one.every((each, n) => each === other[n]);
 
-/** A list or guard was replaced while lists were built of it. The next build succeeds unless that happens again. */
-export class ListReplaced extends Error {}
-
 /** Builds the local lists from the verdicts of the sources. */
 export class ListBuilder {
   private readonly suffixes: SuffixIndex;
@@ -49,21 +46,22 @@ export class ListBuilder {
    * an own status that changes meanwhile is asked in both states, so the caller builds again if one has changed. Not
    * called again before the call has ended.
    * @param now the present, in ms
-   * @throws ListReplaced
+   * @returns undefined if a list or guard was replaced meanwhile; the next build succeeds unless that happens again
    */
-  async build(now: number): Promise<BuiltLists> {
+  async build(now: number): Promise<BuiltLists | undefined> {
     const enabled = this.sources.filter(({ mode }) => mode === 'ENABLED');
     const notCovered = enabled.flatMap((source) => {
       const reason = whyNotCovered(source);
       return reason === undefined ? [] : [{ source: source.id, reason }];
     });
     const listed = enabled.filter((source) => ['imitations', undefined].includes(whyNotCovered(source)));
-    const { all, own } = await this.keptOf(listed, now);
+    const kept = await this.keptOf(listed, now);
+    if (kept === undefined) return undefined;
     const lists = new Map<ListName, Uint8Array>([
-      ['all-8b', all.list.hashes],
+      ['all-8b', kept.all.list.hashes],
       // What own statuses alone leave to the service, all sources together leave to it too.
-      ['own-8b', own.list.hashes],
-      ['ask-8b', all.ask.hashes],
+      ['own-8b', kept.own.list.hashes],
+      ['ask-8b', kept.all.ask.hashes],
     ]);
     const unread = notCovered.flatMap(({ source, reason }) => (reason === NOT_READ ? [source] : []));
     return {
@@ -74,36 +72,30 @@ export class ListBuilder {
     };
   }
 
-  private async keptOf(listed: readonly Source[], now: number): Promise<Kept> {
+  /** A list that is replaced frees its table, so what was built of it may lack entries, and is not kept. */
+  private async keptOf(listed: readonly Source[], now: number): Promise<Kept | undefined> {
     const { kept } = this;
     // What changes from now on, while own statuses are asked, is asked again by the next build.
     const changed = this.takeChanges(now);
     const contents = this.contentsOf(listed);
     // Undefined until the work has succeeded, because the changes are no longer known then.
     this.kept = undefined;
-    if (kept !== undefined && isSame(kept.contents, contents) && changed !== undefined) {
-      await kept.all.update(changed);
-      await kept.own.update(changed);
-      this.requireContents(listed, contents);
-      return (this.kept = kept);
-    }
+    const isKept = kept !== undefined && isSame(kept.contents, contents) && changed !== undefined;
+    const next = isKept ? kept : this.newKept(listed, contents);
+    for (const lists of [next.all, next.own]) await (isKept ? lists.update(changed) : lists.build());
+    if (!isSame(this.contentsOf(listed), contents)) return undefined;
+    return (this.kept = next);
+  }
+
+  private newKept(listed: readonly Source[], contents: readonly unknown[]): Kept {
     const ownOnly = listed.filter(({ of }) => of.kind === 'own');
     const all = new KeptLists(listed, this.suffixes, this.guards);
-    const own = new KeptLists(ownOnly, this.suffixes, new Guards());
-    await all.build();
-    await own.build();
-    this.requireContents(listed, contents);
-    return (this.kept = { contents, all, own });
+    return { contents, all, own: new KeptLists(ownOnly, this.suffixes, new Guards()) };
   }
 
   /** What lists and guards consist of now. */
   private contentsOf(listed: readonly Source[]): readonly unknown[] {
     return [this.guards.version, ...listed.map(({ of }) => (of.kind === 'list' ? of.list.listed : undefined))];
-  }
-
-  /** A list that is replaced frees its table, so what was built of it may lack entries. @throws ListReplaced */
-  private requireContents(listed: readonly Source[], contents: readonly unknown[]): void {
-    if (!isSame(this.contentsOf(listed), contents)) throw new ListReplaced('A list was replaced during the build');
   }
 
   /** Returns the keys of the own statuses that have changed; undefined if that is not known. */

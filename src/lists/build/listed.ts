@@ -17,10 +17,11 @@ export const PAGES = 8;
 export const UNREAD_PAGES = 16;
 /** Hosts below may match a pattern, and are then allowed without an entry. */
 export const PATTERN = 32;
+/** The host has been asked about. */
+export const ASKED = 64;
 
 /** The flags of an entry of a list that blocks a host with everything below, and nothing else. */
 const PLAIN = LIST_BLOCKED;
-const HAS_SPELLING = 4;
 const ANY_ALLOWED = LIST_ALLOWED | (LIST_ALLOWED << 3);
 /** A host of at least two labels, or an IPv4 address. The keys of accounts have other signs or no dot. */
 const IS_HOST = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)+$/;
@@ -75,9 +76,6 @@ export const concernedByEntry = (entry: string): Concerned => {
   return IS_HOST.test(host) ? { hosts: [host] } : { hosts: [], key: `ADDRESS:${entry}` };
 };
 
-export const textOf = (texts: Uint8Array, start: number, end: number): string =>
-  Buffer.from(texts.buffer, texts.byteOffset + start, end - start).toString('latin1');
-
 /** What sources have entries of. A repeated entry is one. */
 export class Listed {
   /** The flags of each host. */
@@ -105,10 +103,11 @@ export class Listed {
     else this.addKey(key);
   }
 
-  /** Adds an entry of a list, whose flags are before the text. */
-  addEntry(texts: Uint8Array, start: number, end: number): void {
-    const key = textOf(texts, start, end);
-    const flags = texts[start - 1]! & ~HAS_SPELLING;
+  /**
+   * Adds an entry of a list.
+   * @param flags as `entryAt` returns them
+   */
+  addEntry(key: string, flags: number): void {
     const found = flags === PLAIN ? BLOCKED : SPECIAL | ((flags & ANY_ALLOWED) === 0 ? 0 : ALLOWED);
     if (IS_HOST.test(key)) this.addHost(key, found);
     else if (isPageKey(key)) this.addKey(key);

@@ -1,15 +1,15 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { Pool } from 'pg';
-import { Guards } from '../../src/asset-check/lists/guards.js';
-import { OwnStatuses } from '../../src/asset-check/own/own-statuses.js';
-import type { Source } from '../../src/asset-check/sources/sources.js';
-import { assetKey } from '../../src/assets/asset-key.js';
-import { KeptLists } from '../../src/lists/build/kept-lists.js';
-import { ListBuilder } from '../../src/lists/build/list-builder.js';
-import { guardOf, sourcesOf, suffixes } from '../asset-check/checker-of.js';
-import { seeds } from '../support/full-size.js';
-import { InMemoryEventLog } from '../support/in-memory-event-log.js';
-import { Maker, randomFrom } from './worlds.js';
+import { Guards } from '../../../src/asset-check/lists/guards.js';
+import { OwnStatuses } from '../../../src/asset-check/own/own-statuses.js';
+import type { Source } from '../../../src/asset-check/sources/sources.js';
+import { assetKey } from '../../../src/assets/asset-key.js';
+import { KeptLists } from '../../../src/lists/build/kept-lists.js';
+import { ListBuilder } from '../../../src/lists/build/list-builder.js';
+import { guardOf, sourcesOf, suffixes } from '../../asset-check/checker-of.js';
+import { seeds } from '../../support/full-size.js';
+import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
+import { Maker, randomFrom } from '../worlds.js';
 
 const STATE = {
   table: '1',
@@ -76,10 +76,10 @@ describe('ListBuilder', () => {
         clock += 1;
         await own.set([...removed, ...changes]);
         builds.mockClear();
-        const { lists: after } = await builder.build(clock);
+        const { lists: after } = (await builder.build(clock))!;
         wholeBuilds += builds.mock.calls.length === 0 ? 0 : 1;
         rounds += 1;
-        const whole = await new ListBuilder(sources, suffixes, new Guards(guards.flat())).build(clock);
+        const whole = (await new ListBuilder(sources, suffixes, new Guards(guards.flat())).build(clock))!;
         for (const [name, hashes] of whole.lists)
           expect({ seed, round, name, isSame: Buffer.compare(after.get(name)!, hashes) === 0 }).toEqual({
             seed,
