@@ -3,15 +3,16 @@ import { createReadStream } from 'node:fs';
 import { once } from 'node:events';
 import type { Pool } from 'pg';
 import { parse as parseDatabaseUrl } from 'pg-connection-string';
-import { Invalid } from '../errors.js';
+import { Invalid, Unavailable } from '../errors.js';
 import { isSlug } from '../events/declaring/fields.js';
 import { type Config, ConfigError, readConfig } from '../runtime/config.js';
+import { withoutRepeats } from '../flow/background.js';
 import { holdsDatabase } from '../postgres/embedded/cluster-layout.js';
 import { openDatabase } from '../postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { openEventLog } from '../event-log/open-event-log.js';
 import { migrateReadModels, missingReadModelMigrations } from '../read-models/prepare-tables.js';
-import { asConfigError } from '../postgres/transient-errors.js';
+import { asConfigError, failureText, isRefusal, isTransient, onRefusal } from '../postgres/transient-errors.js';
 import { requireSessions, createPool } from '../postgres/pool.js';
 import { say } from '../runtime/terminal.js';
 import { onFirstSignal, Interrupted } from './output.js';
@@ -102,15 +103,38 @@ const requireTables = async (pool: Pool): Promise<void> => {
     );
 };
 
-/** Names the database in an error of a connection, such as "connect ECONNREFUSED 10.0.0.7:5432". */
+/** Whether the database caused an error that may end without another call. A missing file has a code of a connection. */
+const isOfDatabase = (error: unknown): boolean =>
+  isTransient(error) && !(error instanceof Unavailable) && !Object.hasOwn(error as object, 'path');
+
+/**
+ * Says in an error of a database which database failed, and that the call may be repeated.
+ * @param error may wrap the error of the database
+ */
 const asUnreachable = (error: unknown, config: Config): unknown => {
-  const { syscall, errors } = error as { syscall?: unknown; errors?: unknown };
-  if (!/^(connect|getaddrinfo)$/.test(String(syscall)) && !Array.isArray(errors)) return asConfigError(error);
-  const reasons = Array.isArray(errors) ? errors.map(String).join('; ') : (error as Error).message;
-  return new Error(
-    `${databaseOf(config)} is unavailable: ${reasons}. Start PostgreSQL or correct DATABASE_URL, then repeat the call`,
-    { cause: error },
-  );
+  if (error instanceof ConfigError || error instanceof Unavailable) return error;
+  const cause = [error, (error as Error).cause].find(isOfDatabase);
+  if (cause === undefined) return error;
+  if (isRefusal(cause)) return new Error(`${failureText(cause)}. Then repeat the call`, { cause });
+  const { syscall, errors } = cause as { syscall?: unknown; errors?: unknown };
+  const reasons = Array.isArray(errors) ? errors.map(String).join('; ') : failureText(cause);
+  const isConnecting = /^(connect|getaddrinfo)$/.test(String(syscall)) || Array.isArray(errors);
+  const remedy = isConnecting
+    ? 'Start PostgreSQL or correct DATABASE_URL, then repeat the call'
+    : 'Repeat the call once the database is available';
+  return new Error(`${databaseOf(config)} is unavailable: ${reasons}. ${remedy}`, { cause });
+};
+
+/**
+ * Connects for the first time. Later, the settings were right once, and the call may be repeated.
+ * @throws ConfigError if the database refuses the settings
+ */
+const atFirst = async <Result>(connect: () => Promise<Result>): Promise<Result> => {
+  try {
+    return await connect();
+  } catch (error) {
+    throw asConfigError(error);
+  }
 };
 
 const useDatabase = async <Result>(
@@ -122,12 +146,15 @@ const useDatabase = async <Result>(
   const config = readConfig();
   const url = (withoutTimeouts ? config.databaseDirectUrl : undefined) ?? databaseUrl;
   const pool = createPool(url, ({ message }) => say(`A database connection was lost: ${message}`), limits);
+  onRefusal(withoutRepeats(say).write);
   try {
-    await requireSessions(databaseUrl, config);
-    // The log is migrated first, because processes that wait for a migration check the read models.
-    if (migrates) await (await openEventLog({ ...config, databaseUrl: url, migrates })).close();
-    if (migrates || config.migrates) await migrateReadModels(pool, say);
-    else await requireTables(pool);
+    await atFirst(async () => {
+      await requireSessions(databaseUrl, config);
+      // The log is migrated first, because processes that wait for a migration check the read models.
+      if (migrates) await (await openEventLog({ ...config, databaseUrl: url, migrates })).close();
+      if (migrates || config.migrates) await migrateReadModels(pool, say);
+      else await requireTables(pool);
+    });
     return await work(pool, url);
   } catch (error) {
     throw asUnreachable(error, config);
@@ -208,7 +235,7 @@ export const withLog = <Result>(
   options?: SessionOptions,
 ): Promise<Result> =>
   withDatabase(async (pool, databaseUrl) => {
-    const log = await openEventLog({ ...readConfig(), databaseUrl });
+    const log = await atFirst(() => openEventLog({ ...readConfig(), databaseUrl }));
     try {
       return await work({ log, pool });
     } finally {

@@ -18,39 +18,68 @@ export class UnusableDatabase extends ConfigError {
  * certificate is not included, because the server may renew its certificate at any time.
  */
 const UNTRUSTED_CERTIFICATE =
-  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH|INVALID_CA|ERR_OSSL_\w+)$/;
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|INVALID_CA|ERR_OSSL_\w+)$/;
+const OTHER_HOST = /^(?:ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/;
 
 /** Codes of a certificate that is not valid now, such as CERT_HAS_EXPIRED, and of a failed TLS handshake. */
 const INVALID_CERTIFICATE = /^(?:CERT_\w+|ERR_SSL_\w+|EPROTO)$/;
+
+/** PgBouncer uses the code 08P01 for all its errors, including temporary errors. */
+const ofPooler = (code: string, message: string, words: string): boolean => code === '08P01' && message.includes(words);
+
+/** A refusal by the database, which lasts until an operator acts. */
+interface Refusal {
+  readonly is: (code: string, message: string) => boolean;
+  /** What the operator has to do. */
+  readonly remedy: string;
+}
+
+/** The first row that applies counts. */
+const REFUSALS: readonly Refusal[] = [
+  {
+    is: (code) => UNTRUSTED_CERTIFICATE.test(code),
+    remedy:
+      'name the certificate authority of the server with sslrootcert=FILE in DATABASE_URL, or set sslmode=no-verify to ' +
+      'encrypt without verifying the server',
+  },
+  {
+    is: (code) => OTHER_HOST.test(code),
+    remedy: 'name a host of the certificate in DATABASE_URL, or give the server a certificate for this host',
+  },
+  {
+    is: (_, message) => message === 'The server does not support SSL connections',
+    remedy: 'enable TLS on the server, or set sslmode=disable in DATABASE_URL',
+  },
+  {
+    is: (code, message) => code === '28P01' || code === '28000' || ofPooler(code, message, 'authentication failed'),
+    remedy: 'correct the user and password in DATABASE_URL, or let the server accept them',
+  },
+  {
+    is: (code, message) => code === '55000' && message.includes('not currently accepting connections'),
+    remedy: 'let the database accept connections (alter database NAME allow_connections true)',
+  },
+  {
+    is: (code, message) =>
+      code === '3D000' || ofPooler(code, message, 'no such database') || ofPooler(code, message, 'does not exist'),
+    remedy: 'create the database, or correct its name in DATABASE_URL',
+  },
+  {
+    is: (code) => code === '42501',
+    remedy:
+      'the role needs the right to connect and to create schemas (grant connect, create on database NAME to ROLE), or ' +
+      'must own the schemas log, read and service',
+  },
+];
 
 /**
  * @returns what the operator has to do about a refusal by the database, such as a wrong password; undefined for any
  *   other error
  */
 const adviceFor = (code: unknown, message: string): string | undefined => {
-  const cannotBeUsed = (remedy: string): string => `${message}; ${remedy}`;
-  // PgBouncer uses the code 08P01 for all its errors, including temporary errors.
-  const says = (words: string): boolean => code === '08P01' && message.includes(words);
-  if (says('statement pooling mode')) return STATEMENT_MODE;
-  if (typeof code === 'string' && UNTRUSTED_CERTIFICATE.test(code))
-    return cannotBeUsed(
-      'name the certificate authority of the server with sslrootcert=FILE in DATABASE_URL, or set sslmode=no-verify to ' +
-        'encrypt without verifying the server',
-    );
-  if (message === 'The server does not support SSL connections')
-    return cannotBeUsed('enable TLS on the server, or set sslmode=disable in DATABASE_URL');
-  if (code === '28P01' || code === '28000' || says('authentication failed'))
-    return cannotBeUsed('correct the user and password in DATABASE_URL, or let the server accept them');
-  if (code === '55000' && message.includes('not currently accepting connections'))
-    return cannotBeUsed('let the database accept connections (alter database NAME allow_connections true)');
-  if (code === '3D000' || says('no such database') || says('does not exist'))
-    return cannotBeUsed('create the database, or correct its name in DATABASE_URL');
-  if (code === '42501')
-    return cannotBeUsed(
-      'the role needs the right to connect and to create schemas (grant connect, create on database NAME to ROLE), or ' +
-        'must own the schemas log, read and service',
-    );
-  return undefined;
+  const text = typeof code === 'string' ? code : '';
+  if (ofPooler(text, message, 'statement pooling mode')) return STATEMENT_MODE;
+  const refusal = REFUSALS.find(({ is }) => is(text, message));
+  return refusal && `${message}; ${refusal.remedy}`;
 };
 
 /**

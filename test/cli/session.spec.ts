@@ -1,12 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { createKey } from '../../src/api-keys/key-ring.js';
-import { EXIT_CONFIG } from '../../src/runtime/config.js';
+import { withDatabase, withLog } from '../../src/cli/session.js';
+import { readWithRetries } from '../../src/event-log/read-streams.js';
+import { ConfigError, EXIT_CONFIG } from '../../src/runtime/config.js';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
 import { sharedDatabase } from '../support/open-for-tests.js';
 import { operatorCall } from '../support/operator-call.js';
+import { createDatabase, type TestDatabase } from '../support/postgres.js';
 
 const database = sharedDatabase();
 
@@ -216,5 +221,69 @@ describe('A call of the operator’s command', () => {
     expect(code).not.toBe(EXIT_CONFIG);
     expect(err).not.toContain('There is no database');
     expect(existsSync(dataDir)).toBe(false);
+  });
+});
+
+describe('A call that the database refuses after its first connection', () => {
+  const role = `role_${randomBytes(8).toString('hex')}`;
+  let refusable: TestDatabase;
+  let written = '';
+
+  beforeAll(async () => {
+    refusable = await createDatabase();
+    await refusable.pool.query(`create role ${role} superuser login password 'good'`);
+    const url = Object.assign(new URL(refusable.url), { username: role, password: 'good' });
+    jest.replaceProperty(process, 'env', { ...process.env, DATABASE_URL: url.href });
+    jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((written += String(text))));
+  });
+  afterAll(async () => {
+    jest.restoreAllMocks();
+    await refusable.pool.query(`drop owned by ${role}; drop role ${role}`);
+    await refusable.drop();
+  });
+  beforeEach(() => refusable.pool.query(`alter role ${role} login`));
+
+  const refuse = async (): Promise<void> => {
+    await refusable.pool.query(`alter role ${role} nologin`);
+    await refusable.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [role]);
+  };
+
+  it('names the cause, and asks to repeat the call instead of to change the settings', async () => {
+    const refused = withDatabase(async (pool) => {
+      await refuse();
+      await eventually('the lost connection is known', () => pool.totalCount === 0);
+      await pool.query('select 1');
+    });
+    await expect(refused).rejects.toThrow(
+      /^The database cannot be used: role ".*" is not permitted to log in; correct .*\. Then repeat the call$/,
+    );
+    await expect(refused).rejects.not.toThrow(ConfigError);
+  });
+
+  it('names the database and the remedy if the connection of a statement is lost', async () => {
+    const lost = withDatabase(async (pool) => {
+      const connection = await pool.connect();
+      try {
+        await refuse();
+        await connection.query('select 1');
+      } finally {
+        connection.release(true);
+      }
+    });
+    await expect(lost).rejects.toThrow(/^the database .* is unavailable: .*\. Repeat the call once the database is/);
+  });
+
+  it('names the cause while it waits for the log', async () => {
+    written = '';
+    const head = await withLog(async ({ log, pool }) => {
+      await refuse();
+      await eventually('the lost connection is known', () => pool.totalCount === 0);
+      const waiting = readWithRetries(() => log.head());
+      await eventually('the cause is named', () => written.includes('is not permitted to log in; correct'));
+      await refusable.pool.query(`alter role ${role} login`);
+      return waiting;
+    });
+    expect(head).toBe(0n);
+    expect(written.match(/is not permitted to log in/g)).toHaveLength(1);
   });
 });

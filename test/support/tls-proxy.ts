@@ -23,12 +23,40 @@ zNxT1BqIUgHtbYXAeOV7ML0mP9DgXrJx5ak01DuMmQQ=
 -----END CERTIFICATE-----
 `;
 
+/** Certificates of the authority for the same key: one that was valid in 2020, and one for database.example. */
+const EXPIRED_CERTIFICATE = `-----BEGIN CERTIFICATE-----
+MIIBfTCCASOgAwIBAgIBEDAKBggqhkjOPQQDAjAcMRowGAYDVQQDDBFldmVudHN0
+b3JlZGItbm9kZTAeFw0yMDAxMDEwMDAwMDBaFw0yMTAxMDEwMDAwMDBaMBQxEjAQ
+BgNVBAMMCWxvY2FsaG9zdDBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABGSlSj+t
+JM5/7m0tf6QSdVMsg4ZDhq857KyNDrelSRCsO4dFN5ApckFERmrzPBHa5JY3Onnh
+91PxXFMX1riErbSjXjBcMBoGA1UdEQQTMBGCCWxvY2FsaG9zdIcEfwAAATAdBgNV
+HQ4EFgQU9/JdZFWLQqF8+yvcxQRP2lOrRq4wHwYDVR0jBBgwFoAUNVsromQ3QOcJ
+g2xcamO7WthQUZcwCgYIKoZIzj0EAwIDSAAwRQIgU5eICmr4/GUlI2hUjJiNeA+I
+kjT4GNT9RPzB0BgAjJgCIQC2YmTm3vIOPM4uccvOnFacyyjX3OLB20vgVsuUiNgI
+wg==
+-----END CERTIFICATE-----
+`;
+const CERTIFICATE_OF_OTHER_HOST = `-----BEGIN CERTIFICATE-----
+MIIBgTCCASagAwIBAgIBETAKBggqhkjOPQQDAjAcMRowGAYDVQQDDBFldmVudHN0
+b3JlZGItbm9kZTAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowFDES
+MBAGA1UEAwwJbG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEZKVK
+P60kzn/ubS1/pBJ1UyyDhkOGrznsrI0Ot6VJEKw7h0U3kClyQURGavM8Edrkljc6
+eeH3U/FcUxfWuISttKNfMF0wGwYDVR0RBBQwEoIQZGF0YWJhc2UuZXhhbXBsZTAd
+BgNVHQ4EFgQU9/JdZFWLQqF8+yvcxQRP2lOrRq4wHwYDVR0jBBgwFoAUNVsromQ3
+QOcJg2xcamO7WthQUZcwCgYIKoZIzj0EAwIDSQAwRgIhAOYoX3+UlXMqnzfHlufd
+cdPEMRlME0ImlBXyGnzxtHcLAiEAq6DtdCrETP9C44N7wK62qDStXAYkoCSPTqef
+BWsGxMs=
+-----END CERTIFICATE-----
+`;
+
 /** How the proxy answers a client that asks for TLS. */
-export type TlsAnswer = 'trusted' | 'untrusted' | 'none';
+export type TlsAnswer = 'trusted' | 'untrusted' | 'expired' | 'other host' | 'none';
 
 const IDENTITY = {
   trusted: { key: KEY, cert: CERTIFICATE },
   untrusted: { key: UNTRUSTED_KEY, cert: UNTRUSTED_CERTIFICATE },
+  expired: { key: UNTRUSTED_KEY, cert: EXPIRED_CERTIFICATE },
+  'other host': { key: UNTRUSTED_KEY, cert: CERTIFICATE_OF_OTHER_HOST },
 } as const;
 
 /** The certificate authority that clients of the proxy have to trust. */

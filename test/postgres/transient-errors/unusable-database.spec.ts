@@ -102,6 +102,15 @@ describe('A database that cannot be used', () => {
     rmSync(folder, { recursive: true });
   });
 
+  it('is reported with what to do if the certificate of its server is that of another host', () => {
+    const error = coded('ERR_TLS_CERT_ALTNAME_INVALID', "Hostname/IP does not match certificate's altnames");
+    expect(asConfigError(error)).toMatchObject({
+      message: expect.stringMatching(/altnames; name a host of the certificate in DATABASE_URL/),
+      cause: error,
+    });
+    expect(isTransient(error)).toBe(true);
+  });
+
   it('is not reported if the certificate of its server has expired, because the server may renew it', () => {
     const error = coded('CERT_HAS_EXPIRED', 'certificate has expired');
     expect(asConfigError(error)).toBe(error);
