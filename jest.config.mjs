@@ -58,7 +58,7 @@ const FULL_SIZE = [
   'features/known-at',
   'features/places',
   'features/retention',
-  'lists/list-builder-changes',
+  'lists/build/kept-lists',
   'lists/lists-and-check',
   'projections/asset-statuses',
   'projections/false-positives',

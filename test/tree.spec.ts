@@ -18,8 +18,6 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'records/taxii/clients.spec.ts': 'the loops of real TAXII clients, and what each needs from a server',
   'records/taxii/taxii.spec.ts': 'the collections of TAXII over HTTP, and their objects',
   'event-log/postgres/conditional-appends.spec.ts': 'the cost of conditional appends in log.append',
-  'lists/list-builder.spec.ts': 'src/lists/build/list-builder.ts, with the collector and the suffixes',
-  'lists/list-builder-changes.spec.ts': 'src/lists/build/kept-lists.ts, against a build from nothing',
   'lists/lists-and-check.spec.ts': 'the verdicts of local lists are those of the check',
   'lists/local-list-vectors.spec.ts': 'docs/examples/local-list-vectors.json',
   'lists/versions.spec.ts': 'stored versions of local lists, as processes publish and follow them',

@@ -51,7 +51,7 @@ const changingStatuses = (random: () => number) => {
 
 const ROUNDS = 6;
 
-describe('ListBuilder', () => {
+describe('KeptLists', () => {
   it('builds after changes of own statuses what it builds from nothing', async () => {
     const builds = jest.spyOn(KeptLists.prototype, 'build');
     const now = jest.spyOn(Date, 'now').mockImplementation(() => clock);
