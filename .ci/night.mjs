@@ -42,7 +42,8 @@ const doses = [
   ...['release', 'eventstore', 'full-size'].flatMap((project) =>
     specsOf(project).map((spec) => ({
       name: `${project} ${spec}`,
-      command: [...JEST, '--selectProjects', project, spec],
+      // `--selectProjects` takes all words after it for names of projects.
+      command: [...JEST, spec, '--selectProjects', project],
       covers: [...SERVICE, 'test/support', spec],
     })),
   ),

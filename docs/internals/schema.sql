@@ -105,7 +105,7 @@ create table read.asset_statuses (
   content text collate "C",
   -- From when on the entry does not determine the status any more (ms). Null: never.
   expires_at bigint,
-  -- The entries that determine the status after each other from `expires_at` on, as `Follower` in `status-table.ts`.
+  -- The entries that determine the status after each other from `expires_at` on, as `Follower` in `status-record.ts`.
   -- Null: none.
   followers jsonb,
   PRIMARY KEY (asset_hash)

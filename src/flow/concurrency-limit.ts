@@ -204,11 +204,15 @@ export class WaitingRequests {
   private readonly byOwner = new Map<string, number>();
   private total = 0;
 
-  /** @param advice what else a rejected client can do */
+  /**
+   * @param advice what else a rejected client can do
+   * @param ofOwner whose requests are counted together, in a message
+   */
   constructor(
     private readonly maxInAll = MAX_IN_ALL,
     private readonly maxOfOwner = MAX_OF_ORGANIZATION,
     private readonly advice = WITHOUT_WAIT,
+    private readonly ofOwner = 'of an organization',
   ) {}
 
   /** The number of requests that are waiting now. */
@@ -222,12 +226,12 @@ export class WaitingRequests {
    * @throws TooManyRequests if too many requests of the owner are waiting, Unavailable if too many are waiting in total
    */
   async run<Result>(owner: string, wait: () => Promise<Result>): Promise<Result> {
-    const { maxInAll, maxOfOwner, advice } = this;
+    const { maxInAll, maxOfOwner, advice, ofOwner } = this;
     const count = this.byOwner.get(owner) ?? 0;
     if (count >= maxOfOwner)
       throw new TooManyRequests(
         RETRY_AFTER_SECONDS,
-        `At most ${maxOfOwner} requests of an organization may wait for new data; retry later, or ${advice}`,
+        `At most ${maxOfOwner.toLocaleString('en')} requests ${ofOwner} may wait for new data; retry later, or ${advice}`,
       );
     if (this.total >= maxInAll)
       throw new Unavailable(

@@ -30,7 +30,7 @@ interface Waiter extends BagMember {
 export class FollowedLists {
   readonly lists: readonly ServedList[] = LIST_NAMES.map((name) => new ServedList(name));
   private readonly waiters = new Bag<Waiter>();
-  private readonly waiting = new WaitingRequests(MAX_IN_ALL, MAX_OF_KEY, 'without Prefer: wait');
+  private readonly waiting = new WaitingRequests(MAX_IN_ALL, MAX_OF_KEY, 'without Prefer: wait', 'of a key or address');
   private readonly report: FailureReport;
   private followedAt = 0;
 

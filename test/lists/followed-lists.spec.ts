@@ -31,6 +31,7 @@ describe('Requests that wait for a list', () => {
   it('are limited to 10,000 of a key and 12,000 of a process, and free their places when they end', async () => {
     const waiting = waitOften('a', OF_KEY);
     await expect(wait('a')).rejects.toThrow(TooManyRequests);
+    await expect(wait('a')).rejects.toThrow('At most 10,000 requests of a key or address may wait');
     await expect(wait('a')).rejects.toThrow('without Prefer: wait');
     waiting.push(...waitOften('b', IN_ALL - OF_KEY));
     await expect(wait('c')).rejects.toThrow(Unavailable);

@@ -127,7 +127,9 @@ export class ListBuild {
     if (isExact) this.emitVerdict(`=${host}/`, at);
     const mailbox = this.verdictOfMailboxes(host);
     if (mailbox !== (isExact ? at : inherited)) this.emitVerdict(`@${host}/`, mailbox);
-    if (above.hasPages || (flags & UNREAD_PAGES) !== 0) this.emit('ask', `${host}/*`);
+    // Of hosts below that match a pattern, the pages are allowed too.
+    const areUnread = above.hasPages || (flags & UNREAD_PAGES) !== 0 || (isPattern && hasPages);
+    if (areUnread) this.emit('ask', `${host}/*`);
   }
 
   /** What is below a host that names content is read by the service; only its mailboxes are not. */

@@ -47,7 +47,7 @@ export interface AssetStatusTables {
     expires_at: number | null;
     /**
      * The entries that determine the status after each other from `expires_at` on, as `Follower` in
-     * `status-table.ts`. Null: none.
+     * `status-record.ts`. Null: none.
      */
     followers: unknown;
   };

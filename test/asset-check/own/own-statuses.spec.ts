@@ -176,6 +176,20 @@ describe('OwnStatuses', () => {
     expect([ask('over.example'), ask('now.example')]).toEqual(['not-found', 'BLOCKED now.example']);
   });
 
+  it('are kept for a day after they have expired, for a clock that is set back', async () => {
+    const hoursAgo = (hours: number): number => Date.now() - hours * 3_600_000;
+    const expired = (id: string, hours: number): Sent =>
+      expiring(id, `${id}.example`, new Date(hoursAgo(hours)).toISOString());
+    await projectAndRefresh([expired('kept', 23), expired('over', 25)]);
+    const at = (content: string, hours: number): unknown =>
+      own.check(parseContent(content).parsed!, hoursAgo(hours)).status;
+    expect([at('kept.example', 0), at('kept.example', 24), at('over.example', 26)]).toEqual([
+      'UNKNOWN',
+      'BLOCKED',
+      'UNKNOWN',
+    ]);
+  });
+
   it('are read completely if they fill several pages, each row once', async () => {
     const events = Array.from({ length: 12_345 }, (_, n) => entry(`c${n}`, 'URL', `site-${n}.example`, 'BLOCKED'));
     await projectAndRefresh(events);

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AssetStatus } from '../../../src/events/types/verdicts.js';
 import { LATEST } from '../../../src/events/instant.js';
-import { type StoredStatus, StatusTable, TooManyStatuses } from '../../../src/asset-check/own/status-table.js';
+import type { StoredStatus } from '../../../src/asset-check/own/status-record.js';
+import { StatusTable, TooManyStatuses } from '../../../src/asset-check/own/status-table.js';
 
 const LARGE = 1e9;
 
