@@ -49,7 +49,10 @@ const compare = ({ world, has, contents, statuses }: Prepared, dropped = /^$/) =
 
 describe('local lists', () => {
   it('ask about a page on hosts below of which a rule allows some', async () => {
-    const lists = [{ format: 'adblock', text: '@@||ad*.evil.example^' }, { text: 'evil.example/p' }] as const;
+    const lists = [
+      { format: 'adblock', text: 'filler.example\n@@||ad*.evil.example^' },
+      { text: 'evil.example/p' },
+    ] as const;
     const sources = await sourcesOf([], lists, []);
     const has = { list: new Set<string>(), ask: new Set<string>() };
     await new KeptLists(sources, index, new Guards()).emitTo((half, one) => has[half].add(one));
