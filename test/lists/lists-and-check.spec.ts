@@ -6,7 +6,7 @@ import { Guards } from '../../src/asset-check/lists/guards.js';
 import { KeptLists } from '../../src/lists/build/kept-lists.js';
 import { SuffixIndex } from '../../src/lists/build/suffixes.js';
 import type { Half } from '../../src/lists/expressions.js';
-import { guardOf, sourcesOf, suffixes } from '../asset-check/checker-of.js';
+import { guardOf, sourcesOf, suffixes, type TestList } from '../asset-check/checker-of.js';
 import { seeds } from '../support/full-size.js';
 import { Maker, randomFrom } from './worlds.js';
 
@@ -47,17 +47,28 @@ const compare = ({ world, has, contents, statuses }: Prepared, dropped = /^$/) =
   return found;
 };
 
+/** Returns a function that looks up contents in local lists made of these lists. */
+const lookUpIn = async (lists: readonly TestList[]): Promise<(content: string) => string> => {
+  const sources = await sourcesOf([], lists, []);
+  const has = { list: new Set<string>(), ask: new Set<string>() };
+  await new KeptLists(sources, index, new Guards()).emitTo((half, one) => has[half].add(one));
+  return (content) => lookUp(content, (half, one) => has[half].has(one));
+};
+
 describe('local lists', () => {
   it('ask about a page on hosts below of which a rule allows some', async () => {
-    const lists = [
+    const look = await lookUpIn([
       { format: 'adblock', text: 'filler.example\n@@||ad*.evil.example^' },
       { text: 'evil.example/p' },
-    ] as const;
-    const sources = await sourcesOf([], lists, []);
-    const has = { list: new Set<string>(), ask: new Set<string>() };
-    await new KeptLists(sources, index, new Guards()).emitTo((half, one) => has[half].add(one));
-    const look = (content: string): string => lookUp(content, (half, one) => has[half].has(one));
+    ]);
     expect(['ads.evil.example/p', 'b.evil.example/p', 'evil.example'].map(look)).toEqual(['ASK', 'ASK', 'NOT_LISTED']);
+  });
+
+  it('ask about a page on hosts below that may imitate another host', async () => {
+    const config = { tolerance: 1, fuzzylist: ['b.wallet.com'], blacklist: ['walet.com/p', 'evil.example/p'] };
+    const look = await lookUpIn([{ format: 'metamask', text: JSON.stringify(config) }]);
+    const contents = ['b.walet.com/p', 'b.walet.com', 'evil.example/p', 'b.evil.example/p'];
+    expect(contents.map(look)).toEqual(['ASK', 'LISTED', 'LISTED', 'NOT_LISTED']);
   });
 
   it.each([false, true])(

@@ -163,6 +163,9 @@ export class ListBuild {
       ? [belowAt, belowBelow]
       : [this.verdictAt(host, path), this.verdictAt(host, `${path}/${PROBE}`)];
     if (atAt === undefined || atBelow === undefined) return;
+    // A page on an imitation may be blocked although it is not blocked on other hosts below.
+    const isSafeBelow = belowAt === 'NOT_BLOCKED' || belowBelow === 'NOT_BLOCKED';
+    if (isSafeBelow && this.imitations.mayBeBelow(host)) this.emit('ask', `${host}/*`);
     if (new Set([atAt, atBelow, belowAt ?? atAt, belowBelow ?? atAt]).size === 1) return this.emitVerdict(page, atAt);
     this.emitVerdict(`=${page}$`, atAt);
     this.emitVerdict(`=${page}/`, atBelow);

@@ -32,8 +32,13 @@ export class Imitations {
     return this.forms.has(name);
   }
 
-  /** Whether an imitation may end with these characters. */
-  mayEndWith(end: string): boolean {
+  /** Whether an imitation may be below a host. */
+  mayBeBelow(host: string): boolean {
+    const name = host.slice(0, host.lastIndexOf('.'));
+    return this.mayEndWith(name) || this.mayEndWith(name.replace('www.', ''));
+  }
+
+  private mayEndWith(end: string): boolean {
     return this.names.some((name) =>
       [-1, 0, 1].some((more) => isWithinOneEdit(end, name.slice(Math.max(0, name.length - end.length - more)))),
     );
@@ -94,10 +99,7 @@ export const markImitable = async ({ hosts }: Listed, imitations: Imitations): P
   for (const [host, flags] of hosts) {
     if (++seen % ENTRIES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
     let marked = imitations.forms.size > 0 && imitations.has(formOf(host)) ? flags | SPECIAL : flags;
-    if ((flags & ALLOWED) !== 0) {
-      const name = host.slice(0, host.lastIndexOf('.'));
-      if (!imitations.mayEndWith(name) && !imitations.mayEndWith(name.replace('www.', ''))) marked &= ~ALLOWED;
-    }
+    if ((flags & ALLOWED) !== 0 && !imitations.mayBeBelow(host)) marked &= ~ALLOWED;
     if (marked !== flags) hosts.set(host, marked);
   }
 };
