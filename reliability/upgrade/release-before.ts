@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 /** The commit of the previous release, which deployments upgrade from. Each release updates it. */
-const COMMIT = 'c1fd3b0db4c97f614d0385739daec1bb0907a7cf';
+const COMMIT = 'abd0bec877d49701799fc950b9da4e4618bbde42';
 
 const PARTS = ['package.json', 'package-lock.json', 'tsconfig.json', 'nest-cli.json', 'src', 'projections'];
 
