@@ -12,6 +12,8 @@ import {
   killedServiceAndDatabase,
   killedServiceWithRunningDatabase,
 } from './faults/killed-under-load.js';
+import { killedBuilders } from './faults/lists-killed.js';
+import { manyListClients } from './faults/lists-many.js';
 import { liveRebuild } from './faults/live-rebuild.js';
 import { heavyNeighbour } from './faults/heavy-neighbour.js';
 import { copyOnEventStore, copyOnPostgres } from './faults/feed-copies.js';
@@ -91,6 +93,8 @@ const FAULTS: readonly Scenario[] = [
   consistencyTokens,
   eventStoreUnavailable,
   killedErasure,
+  killedBuilders,
+  manyListClients,
 ];
 
 /** Every attack that the service withstands (docs/operations/security.md). */

@@ -90,7 +90,7 @@ describe('The tree of the tests', () => {
 const MAY_IMPORT: Readonly<Record<string, RegExp>> = {
   'test/support': /^(?:src|projections|test\/support)\//,
   test: /^(?!reliability\/)/,
-  reliability: /^(?:src|projections|test\/support|reliability|bench)\//,
+  reliability: /^(?:src|projections|test\/support|reliability|bench|docs\/examples)\//,
   bench: /^(?:src|projections|test\/support|reliability|bench)\//,
 };
 
