@@ -75,7 +75,7 @@ const MESSAGES: readonly (readonly [status: 429 | 503, retryAfter: number | stri
     [429, 'until the minute ends', 'src/http/access/check-access.ts', 'Too many requests from this address without'],
     [429, 'until the minute ends', 'src/errors.ts', 'Rate limit exceeded for this key'],
     [503, 1, 'src/http/consistency.ts', 'The service has not reached the state of'],
-    [429, 1, 'src/flow/concurrency-limit.ts', 'At most ${maxOfOwner} requests of an organization may wait'],
+    [429, 1, 'src/flow/concurrency-limit.ts', 'requests ${ofOwner} may wait for new data'],
     [503, 1, 'src/flow/concurrency-limit.ts', 'Too many requests are waiting for new data'],
     [503, 5, 'src/records/record-queries.ts', 'The lists are not complete yet: ${progress}'],
     [429, 5, 'src/records/export-records.ts', 'A CSV export of this organization is running'],
