@@ -41,8 +41,9 @@ export class KeyRateLimit {
   }
 
   /** Counts a request. @param isPublished whether strangers have the key, who must not use up the requests of others */
-  take({ keyId }: Caller, { ip }: FastifyRequest, isPublished: boolean): ReturnType<RateLimit['take']> {
-    return isPublished ? this.ofClients.take(`${keyId} ${clientOf(ip)}`) : this.ofKeys.take(keyId);
+  take({ keyId }: Caller, request: FastifyRequest, isPublished: boolean): ReturnType<RateLimit['take']> {
+    // The address is read only if it counts: behind proxies, it is looked up in the headers.
+    return isPublished ? this.ofClients.take(`${keyId} ${clientOf(request.ip)}`) : this.ofKeys.take(keyId);
   }
 }
 
