@@ -96,7 +96,8 @@ export class ReadListHandler implements IQueryHandler<ReadList> {
       throw new Invalid('since must be the version of an earlier response (12-0123456789abcdef)');
     if (since !== undefined && form === 'bytes')
       throw new Invalid('application/octet-stream is a whole list: omit since, or accept application/json');
-    // Another process has served a later version. Without reading it, the client would get the whole list of before.
+    // Another process has served a later version. Without it, the client would get the whole list of before. A failure is
+    // reported when the lists are followed next.
     if (mark !== undefined && mark.number > servedBy(list).version.number) await this.followed.follow().catch(() => {});
     const isKnown = (current: CurrentList): boolean =>
       current.version.token === since || matchesEntityTag(ifNoneMatch, tagOf(current, form));

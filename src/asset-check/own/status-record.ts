@@ -64,8 +64,8 @@ const isAt = (now: number, expiresAt: number | null): boolean => expiresAt === n
 
 const contentOf = (key: string): string => key.slice(key.indexOf(':') + 1);
 
-/** The match as it is stored: '' if it is the content of the key. */
-const writtenMatch = (key: string, match: string): string => (match === contentOf(key) ? '' : match);
+/** Whether a match need not be stored, because it is the content of the key. */
+const isContentOf = (key: string, match: string): boolean => match === contentOf(key);
 
 const textBytes = (text: string): number => text.length * (isWide(text) ? 2 : 1);
 
@@ -73,20 +73,21 @@ const textBytes = (text: string): number => text.length * (isWide(text) ? 2 : 1)
 export const recordSize = (key: string, { match, expiresAt, followers }: StoredStatus): number =>
   HEADER_BYTES +
   textBytes(key) +
-  textBytes(writtenMatch(key, match)) +
+  (isContentOf(key, match) ? 0 : textBytes(match)) +
   (expiresAt === undefined ? 0 : EXPIRY_BYTES) +
   (followers === undefined ? 0 : FOLLOWERS_LENGTH_BYTES + followers.length);
 
 /** Writes a record of `recordSize` bytes at an offset of a pool. */
 export const writeRecord = (pool: Buffer, offset: number, key: string, stored: StoredStatus): void => {
   const { status, match, since, expiresAt, followers } = stored;
-  const written = writtenMatch(key, match);
+  const isContent = isContentOf(key, match);
+  const written = isContent ? '' : match;
   const [isWideKey, isWideMatch] = [isWide(key), isWide(written)];
   pool[offset] =
     FLAG_OF[status] |
     (since === undefined ? 0 : HAS_SINCE) |
     (isWideKey ? WIDE_KEY : 0) |
-    (match === contentOf(key) ? 0 : HAS_MATCH) |
+    (isContent ? 0 : HAS_MATCH) |
     (isWideMatch ? WIDE_MATCH : 0) |
     (expiresAt === undefined ? 0 : HAS_EXPIRY) |
     (followers === undefined ? 0 : HAS_FOLLOWERS);

@@ -109,6 +109,7 @@ export class ListBuild {
     this.listed.hosts.set(host, flags | ASKED);
     if (isOfProxy(host)) return;
     const above = this.regionAbove(host);
+    // Set again, because hosts above that were asked first have groups of their own.
     this.group = this.groups.ofHost(host);
     if (flags === BLOCKED && above === NO_REGION && !this.suffixes.mayBe(host) && !hostsMailboxes(host))
       return this.emit('list', `${host}/`);
@@ -164,8 +165,8 @@ export class ListBuild {
       : [this.verdictAt(host, path), this.verdictAt(host, `${path}/${PROBE}`)];
     if (atAt === undefined || atBelow === undefined) return;
     // A page on an imitation may be blocked although it is not blocked on other hosts below.
-    const isSafeBelow = belowAt === 'NOT_BLOCKED' || belowBelow === 'NOT_BLOCKED';
-    if (isSafeBelow && this.imitations.mayBeBelow(host)) this.emit('ask', `${host}/*`);
+    const isUnblockedBelow = belowAt === 'NOT_BLOCKED' || belowBelow === 'NOT_BLOCKED';
+    if (isUnblockedBelow && this.imitations.mayBeBelow(host)) this.emit('ask', `${host}/*`);
     if (new Set([atAt, atBelow, belowAt ?? atAt, belowBelow ?? atAt]).size === 1) return this.emitVerdict(page, atAt);
     this.emitVerdict(`=${page}$`, atAt);
     this.emitVerdict(`=${page}/`, atBelow);
