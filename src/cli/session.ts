@@ -109,10 +109,10 @@ const isOfDatabase = (error: unknown): boolean =>
 
 /**
  * Says in an error of a database which database failed, and that the call may be repeated.
- * @param error may wrap the error of the database
+ * @param error may wrap the error of the database, like the `Unavailable` that a client of the API would see
  */
 const asUnreachable = (error: unknown, config: Config): unknown => {
-  if (error instanceof ConfigError || error instanceof Unavailable) return error;
+  if (error instanceof ConfigError) return error;
   const cause = [error, (error as Error).cause].find(isOfDatabase);
   if (cause === undefined) return error;
   if (isRefusal(cause)) return new Error(`${failureText(cause)}. Then repeat the call`, { cause });

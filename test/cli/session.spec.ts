@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { createKey } from '../../src/api-keys/key-ring.js';
 import { withDatabase, withLog } from '../../src/cli/session.js';
 import { readWithRetries } from '../../src/event-log/read-streams.js';
+import { asUnavailable } from '../../src/postgres/transient-errors.js';
 import { ConfigError, EXIT_CONFIG } from '../../src/runtime/config.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/free-port.js';
@@ -271,6 +272,15 @@ describe('A call that the database refuses after its first connection', () => {
       }
     });
     await expect(lost).rejects.toThrow(/^the database .* is unavailable: .*\. Repeat the call once the database is/);
+  });
+
+  it('names them also if a module has already made the error one for clients of the API', async () => {
+    const wrapped = withDatabase(async (pool) => {
+      await refuse();
+      await eventually('the lost connection is known', () => pool.totalCount === 0);
+      await pool.query('select 1').catch((error: unknown) => Promise.reject(asUnavailable(error) as Error));
+    });
+    await expect(wrapped).rejects.toThrow(/^The database cannot be used: role .*\. Then repeat the call$/);
   });
 
   it('names the cause while it waits for the log', async () => {
