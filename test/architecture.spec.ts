@@ -27,6 +27,7 @@ const TABLE_OWNERS: Readonly<Record<string, string>> = {
   erasures: 'read-models',
   bounded_times: 'projections',
   lists: 'lists',
+  list_names: 'lists',
   list_versions: 'lists',
 };
 /** The files that may start or join the embedded PostgreSQL server. */

@@ -591,6 +591,24 @@ create table service.key_uses (
   PRIMARY KEY (key_id)
 );
 
+-- The expressions behind hashes, for clients that need names or whole hashes. Only those that such clients can use.
+create table service.list_names (
+  hash bytea not null,
+  -- Whether `ask-8b` has the expression; otherwise another list.
+  is_ask boolean not null,
+  expression text collate "C" not null,
+  -- The host, written backwards, at or below which something is not blocked. Absent: the content is blocked.
+  exception_host text collate "C",
+  -- The asset whose own status it is; empty for an entry of a list. Absent if not known.
+  asset_hash text collate "C",
+  -- Since when no list has the expression, in ms.
+  unlisted_at bigint,
+  PRIMARY KEY (hash, is_ask)
+);
+CREATE INDEX list_names_exceptions ON service.list_names USING btree (exception_host) WHERE ((exception_host IS NOT NULL) AND (unlisted_at IS NULL));
+CREATE INDEX list_names_of_own ON service.list_names USING btree (asset_hash) WHERE (asset_hash <> ''::text);
+CREATE INDEX list_names_unlisted ON service.list_names USING btree (unlisted_at) WHERE (unlisted_at IS NOT NULL);
+
 -- What each version removed from the version before, and added. Version 0 is the empty list and has no row.
 create table service.list_versions (
   name text collate "C" not null,
@@ -623,6 +641,8 @@ create table service.lists (
   public_key text,
   -- When the version was last found to be current, in ms.
   checked_at bigint not null,
+  -- Whether `list_names` has the names of what is listed.
+  has_names boolean not null default false,
   PRIMARY KEY (name)
 );
 

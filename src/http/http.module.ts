@@ -107,7 +107,7 @@ export class HttpModule {
     const count = this.countOf(methods.join(), route.url);
     const access = route.config?.access;
     if (access === undefined) {
-      if (route.url.startsWith('/v2')) throw new Error(`${methods.join()} ${route.url} has no @Access`);
+      if (/^\/v\d/.test(route.url)) throw new Error(`${methods.join()} ${route.url} has no @Access`);
       // Health checks and Prometheus are never limited, and cost almost nothing.
       const isNeverLimited = NEVER_LIMITED.test(route.url);
       route.onRequest = (request, reply, done) => {

@@ -1,3 +1,6 @@
+import type { Half } from './expressions.js';
+import type { ExpressionName } from './names/expression-names.js';
+
 /** The lists, whose entries are the first 8 bytes of the SHA-256 of an expression. */
 export const LIST_NAMES = ['all-8b', 'own-8b', 'ask-8b'] as const;
 export type ListName = (typeof LIST_NAMES)[number];
@@ -12,6 +15,8 @@ export interface BuiltLists {
   readonly notCovered: readonly { source: string; reason: string }[];
   /** The ids of sources that may be listed and have never been read, and `GUARDS` if a guard has not. */
   readonly unread: readonly string[];
+  /** Returns the names of those of these hashes that have one. Not called while the next lists are built. */
+  readonly namesOf: (half: Half, hashes: readonly Buffer[]) => Promise<readonly ExpressionName[]>;
 }
 
 /** Stands for the guards in `unread`. No source has this id. */

@@ -1,12 +1,13 @@
 import type { Pool } from 'pg';
+import { limit } from '../limits.js';
 import { expiringRows } from '../read-models/expiry.js';
 import { type Connection, CLOCK, json, nullable, statement } from '../postgres/statement.js';
 import { inTransaction } from '../postgres/transaction.js';
 import { type BuiltLists, LIST_NAMES, type ListName } from './built-lists.js';
-import type { Change } from './sorted-hashes.js';
+import { bufferOf, type Change } from './sorted-hashes.js';
 
-/** How long a client can ask for the changes since a version, in days. */
-const KEPT_DAYS = 7;
+/** How long changes are kept, in days. MetaMask's controller reads a whole list every 30 days. */
+export const KEPT_DAYS = 31;
 
 /** What the lists do not contain, and why. */
 type NotCovered = BuiltLists['notCovered'];
@@ -24,12 +25,14 @@ export const READ_LISTS = statement(
     cutAt: 'bigint',
     signature: nullable('bytea'),
     publicKey: nullable('text'),
+    /** Whether the names of what is listed are stored. */
+    hasNames: 'boolean',
     /** Since the version was last found to be current, in ms. */
     ageMs: 'bigint',
   },
   `
     select name, number, sha256, covers, not_covered as "notCovered", cut_at as "cutAt", signature, public_key as "publicKey",
-      greatest(${CLOCK} - checked_at, 0) as "ageMs"
+      has_names as "hasNames", greatest(${CLOCK} - checked_at, 0) as "ageMs"
     from service.lists`,
 );
 
@@ -43,6 +46,8 @@ export const READ_WHOLE_LIST = statement(
     where name = :name and hashes is not null order by number desc limit 1`,
 );
 
+/** The most versions of a response for MetaMask. */
+const MAX_VERSIONS = limit('versions in a response for MetaMask', 1_000, 'versions', 'request', 'the oldest are sent');
 const ROW_BYTES = 128;
 const SIZE = `${ROW_BYTES} + octet_length(removed) + octet_length(added)`;
 /** The first of the newest versions that together take at most this many bytes. */
@@ -71,6 +76,22 @@ export const READ_LIST_VERSIONS = statement(
       ) v
       window in_order as (order by number rows unbounded preceding)
     ) sized where nth = 1 or bytes <= :maxBytes order by number`,
+);
+
+/** The versions of two lists from an instant on, oldest first: at least one, and at most about `maxBytes`. */
+export const VERSIONS_SINCE = statement(
+  'lists-read-since',
+  { names: 'text[]', from: 'bigint', maxBytes: 'bigint' },
+  { name: 'text', cutAt: 'bigint', removed: 'bytea', added: 'bytea' },
+  `
+    select name, cut_at as "cutAt", removed, added from (
+      select *, sum(octet_length(removed) + octet_length(added)) over in_order as bytes, row_number() over in_order as nth
+      from (
+        select * from service.list_versions where cut_at >= :from and name = any(:names)
+        order by cut_at limit ${MAX_VERSIONS}
+      ) v
+      window in_order as (order by cut_at, name rows unbounded preceding)
+    ) sized where nth = 1 or bytes <= :maxBytes order by cut_at, name`,
 );
 
 export const ADD_LISTS = statement(
@@ -173,9 +194,6 @@ const isWholeDue = async (connection: Connection, { name, from, hashes }: NewVer
   const [since] = await BYTES_SINCE_WHOLE.run(connection, { name, number: from.number });
   return !since!.hasWhole || since!.bytes > Math.max(MIN_BYTES_BETWEEN_WHOLE, hashes.length / 2);
 };
-
-const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
 
 /** Adds the lists that are missing, as version 0, which is empty. @param sha256 the checksum of an empty list */
 export const addLists = (connection: Connection, sha256: Buffer): Promise<unknown> =>

@@ -28,7 +28,6 @@ import { ReadList, ReadLists } from './read-lists.js';
 
 const MAX_WAIT_SECONDS = limit('wait for a list with `Prefer: wait`', 25, 'seconds', 'request', '304');
 const BYTES = 'application/octet-stream';
-const EXPOSED = 'ETag, List-Version, List-Cut-At, List-Signature, Preference-Applied, Retry-After, X-Request-Id';
 
 const ApiTagged = (): MethodDecorator =>
   applyDecorators(
@@ -36,19 +35,8 @@ const ApiTagged = (): MethodDecorator =>
     ApiResponse({ status: 304, description: 'The content is unchanged.' }),
   );
 
-/** Creates the routes of local lists. @param isPublic whether they need no key */
-export const listsController = (isPublic: boolean): Type => {
-  const access: Requirement = {
-    scope: 'lists',
-    organization: false,
-    isPublic,
-    hasPublishedKeys: true,
-    isCrossOrigin: true,
-    sharesBuffers: true,
-  };
-  const vary = isPublic ? 'Accept, Accept-Encoding' : 'X-API-KEY, Accept, Accept-Encoding';
-  const headers = { 'cache-control': 'public, max-age=5', vary, 'access-control-expose-headers': EXPOSED };
-
+/** Creates the routes of local lists. */
+export const listsController = (access: Requirement, headers: Readonly<Record<string, string>>): Type => {
   @ApiTags('Local lists')
   @Controller(LISTS_PATH)
   class ListsController {

@@ -5,9 +5,12 @@ import {
   Inject,
   Module,
   type OnApplicationBootstrap,
+  type Type,
 } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { ConfiguredSources } from '../asset-check/sources/configured-sources.js';
+import { monotonic } from '../flow/time.js';
+import type { Requirement } from '../http/access/access.js';
 import { Expiry } from '../read-models/expiry.js';
 import { WatchPool } from '../read-models/pools.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
@@ -16,9 +19,16 @@ import type { ListBuilder } from './build/list-builder.js';
 import { FollowedLists } from './followed-lists.js';
 import { OLD_LIST_VERSIONS } from './list-versions.js';
 import { listsController } from './lists.controller.js';
+import { metamaskController } from './metamask/metamask.controller.js';
+import { MetaMaskLists } from './metamask/metamask-lists.js';
+import { ReadDifferencesForMetaMaskHandler, ReadWholeForMetaMaskHandler } from './metamask/read-metamask.js';
+import { OLD_NAMES } from './names/list-names.js';
 import { readSigner, type Signer } from './publish-lists.js';
 import { type Build, ListPublishing } from './publishing.js';
 import { ReadListHandler, ReadListsHandler } from './read-lists.js';
+import { PrefixLists } from './safe-browsing/prefix-lists.js';
+import { ReadPrefixListsHandler, SearchHashesHandler } from './safe-browsing/read-safe-browsing.js';
+import { safeBrowsingController } from './safe-browsing/safe-browsing.controller.js';
 
 /** The `Signer` of the lists; undefined if they are not signed. */
 const SIGNER = Symbol('signer of local lists');
@@ -66,6 +76,23 @@ export const buildOf = (configured: ConfiguredSources): Build => {
   };
 };
 
+const EXPOSED = 'ETag, List-Version, List-Cut-At, List-Signature, Preference-Applied, Retry-After, X-Request-Id';
+
+/** Creates the routes of all clients. @param isPublic whether they need no key */
+const controllersOf = (isPublic: boolean): Type[] => {
+  const access: Requirement = {
+    scope: 'lists',
+    organization: false,
+    isPublic,
+    hasPublishedKeys: true,
+    isCrossOrigin: true,
+    sharesBuffers: true,
+  };
+  const vary = isPublic ? 'Accept, Accept-Encoding' : 'X-API-KEY, Accept, Accept-Encoding';
+  const headers = { 'cache-control': 'public, max-age=5', vary, 'access-control-expose-headers': EXPOSED };
+  return [listsController, metamaskController, safeBrowsingController].map((create) => create(access, headers));
+};
+
 /** Serves the lists, and builds them while no other process does. Not imported if `LISTS=off`. */
 @Module({})
 export class ListsModule implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -77,11 +104,25 @@ export class ListsModule implements OnApplicationBootstrap, BeforeApplicationShu
     return {
       module: ListsModule,
       imports: [ReadModelsModule],
-      controllers: [listsController(config.lists === 'public')],
+      controllers: controllersOf(config.lists === 'public'),
       providers: [
         FollowedLists,
         ReadListsHandler,
         ReadListHandler,
+        ReadWholeForMetaMaskHandler,
+        ReadDifferencesForMetaMaskHandler,
+        ReadPrefixListsHandler,
+        SearchHashesHandler,
+        {
+          provide: MetaMaskLists,
+          useFactory: (pool: WatchPool) => new MetaMaskLists(pool, monotonic),
+          inject: [WatchPool],
+        },
+        {
+          provide: PrefixLists,
+          useFactory: ({ lists }: FollowedLists) => new PrefixLists(lists),
+          inject: [FollowedLists],
+        },
         { provide: SIGNER, useValue: openSigner(config) ?? null },
       ],
     };
@@ -96,6 +137,7 @@ export class ListsModule implements OnApplicationBootstrap, BeforeApplicationShu
     @Inject(SIGNER) signer: Signer | null,
   ) {
     expiry.register(OLD_LIST_VERSIONS);
+    expiry.register(OLD_NAMES);
     this.publishing = new ListPublishing(
       pool,
       followed.lists,

@@ -34,6 +34,7 @@ const EMPTY = new Uint8Array();
 const NO_CHANGE = { removed: EMPTY, added: EMPTY };
 /** How old the instant of a signed version may become, so that clients can tell a list that is current from an old one. */
 const SIGNED_EVERY_MS = 60 * 60_000;
+const MS_PER_SECOND = 1_000;
 
 interface Publication {
   /** When the build began, in ms by the database's clock. */
@@ -63,6 +64,9 @@ export const publishLists = async (
 ): Promise<boolean> => {
   const sha256OfEmpty = await checksumOf(EMPTY);
   const publicKey = signer?.publicKey ?? null;
+  // Clients refuse what is older than what they have, also if the clock was set back. Some know versions by their second.
+  const newest = Math.max(0, ...served.map(({ head }) => head?.cutAt ?? 0));
+  const at = Math.max(cutAt, (Math.floor(newest / MS_PER_SECOND) + 1) * MS_PER_SECOND);
   const versions = await Promise.all(
     served.map(async ({ name, current, head, isBroken }): Promise<NewVersion> => {
       const hashes = built.lists.get(name) ?? EMPTY;
@@ -70,8 +74,6 @@ export const publishLists = async (
       const change = isBroken ? NO_CHANGE : changeBetween(current?.hashes ?? EMPTY, hashes);
       const sha256 = await checksumOf(hashes);
       const from = { number: head?.number ?? 0, sha256: head?.sha256 ?? sha256OfEmpty };
-      // Clients refuse what is older than what they have, also if the clock was set back.
-      const at = Math.max(cutAt, head?.cutAt ?? 0);
       const version = { name, from, sha256, cutAt: at, signature: null, hashes, isReplaced: isBroken, ...change };
       const isSame = isUnchanged(version);
       if (isSame && !isForeign && cutAt < head!.cutAt + SIGNED_EVERY_MS && head!.publicKey === publicKey)

@@ -7,6 +7,7 @@ import { READ_CLOCK } from '../postgres/statement.js';
 import { Lease } from '../read-models/lease.js';
 import { type BuiltLists, GUARDS } from './built-lists.js';
 import { VersionMoved } from './list-versions.js';
+import { ListNames } from './names/list-names.js';
 import { publishLists, type Signer } from './publish-lists.js';
 import { BrokenVersions, type ServedList } from './served-list.js';
 
@@ -41,6 +42,7 @@ export class ListPublishing {
   private publishedLists: BuiltLists | undefined;
   private published: string | undefined;
   private checkedAt = -Infinity;
+  private readonly names: ListNames;
 
   /**
    * @param served the lists as this process serves them
@@ -56,6 +58,7 @@ export class ListPublishing {
     private readonly clock: Clock = monotonic,
   ) {
     this.report = reportFailures('build local lists', registry);
+    this.names = new ListNames(pool);
     this.builds = new Counter({
       name: 'threat_protection_list_builds_total',
       help: 'Builds of the local lists, by outcome: `stored` a version, `unchanged`, or `moved` by another process',
@@ -104,6 +107,8 @@ export class ListPublishing {
     if (this.state() !== before) return this.count('moved');
     this.requireSources(this.last);
     const isChecked = this.clock.now() < this.checkedAt + CHECKED_EVERY_MS;
+    if (this.published !== before) this.names.reset();
+    await this.names.store(this.last);
     if (this.published === before && isChecked && this.last === this.publishedLists) return this.count('unchanged');
     try {
       const isStored = await publishLists(this.pool, this.served, this.last, {

@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Invalid, NotFound, Unavailable } from '../errors.js';
+import { Invalid, NotFound } from '../errors.js';
 import { formatInstant } from '../events/instant.js';
 import { queryOf } from '../http/requests.js';
 import { matchesEntityTag } from '../http/responses/send-snapshot.js';
@@ -7,20 +7,10 @@ import { LIST_NAMES } from './built-lists.js';
 import { FollowedLists } from './followed-lists.js';
 import { ListBodies, MINIMUM_WAIT_SECONDS } from './list-bodies.js';
 import type { DescribedList } from './lists.dto.js';
-import { type CurrentList, readToken, type ServedList } from './served-list.js';
+import { type CurrentList, readToken, servedBy } from './served-list.js';
 
 /** How old a list may become that a client cannot update. */
 const VALID_SECONDS = 24 * 60 * 60;
-
-const NOT_BUILT = 'The lists have not been built yet; try again';
-const RETRY_AFTER_SECONDS = 2;
-
-/** @throws Unavailable until the list has a version */
-const servedBy = (list: ServedList): CurrentList => {
-  const { served } = list;
-  if (served === undefined) throw new Unavailable(NOT_BUILT, RETRY_AFTER_SECONDS);
-  return served;
-};
 
 /** Reads what the lists are and which versions they have. */
 export class ReadLists extends queryOf<readonly DescribedList[], Record<never, never>>() {}

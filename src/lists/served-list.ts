@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { Unavailable } from '../errors.js';
 import { limit } from '../limits.js';
 import type { RowOf } from '../postgres/statement.js';
 import type { ListName } from './built-lists.js';
@@ -26,6 +27,13 @@ export interface ListVersion extends VersionMark {
   readonly token: string;
   readonly sha256: Buffer;
   readonly hashes: Uint8Array;
+}
+
+/** A list has no version yet, or not what a request needs of it. */
+export class NotBuilt extends Unavailable {
+  constructor() {
+    super('The lists have not been built yet; try again', 2);
+  }
 }
 
 /** One version of a list as it is served. */
@@ -183,6 +191,13 @@ export class ServedList {
     }
   }
 }
+
+/** @throws NotBuilt until the list has a version */
+export const servedBy = (list: ServedList): CurrentList => {
+  const { served } = list;
+  if (served === undefined) throw new NotBuilt();
+  return served;
+};
 
 /**
  * Reads the newest versions of the lists. One list that is broken does not keep the others from being read.

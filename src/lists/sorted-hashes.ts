@@ -18,6 +18,9 @@ export const countOf = (hashes: Uint8Array): number => hashes.length / HASH_BYTE
 export const wordsOf = (hashes: Uint8Array): DataView =>
   new DataView(hashes.buffer, hashes.byteOffset, hashes.byteLength);
 
+export const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
+
 /** Compares the hash at byte `i` of `a` with the hash at byte `j` of `b`, as unsigned numbers. */
 export const compare = (a: DataView, i: number, b: DataView, j: number): number =>
   a.getUint32(i) - b.getUint32(j) || a.getUint32(i + 4) - b.getUint32(j + 4);

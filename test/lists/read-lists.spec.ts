@@ -23,7 +23,12 @@ const publish = async (...numbers: number[]): Promise<void> => {
   const served = LIST_NAMES.map((name) => new ServedList(name));
   await followLists(database.pool, served);
   const lists = new Map([['all-8b' as const, listOf(numbers.map(BigInt))]]);
-  await publishLists(database.pool, served, { lists, covers: [], notCovered: [], unread: [] }, { cutAt: Date.now() });
+  await publishLists(
+    database.pool,
+    served,
+    { lists, covers: [], notCovered: [], unread: [], namesOf: () => Promise.resolve([]) },
+    { cutAt: Date.now() },
+  );
 };
 
 const read = (since?: string): Promise<ListAnswer> =>

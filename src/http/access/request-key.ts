@@ -7,7 +7,9 @@ const KEY_PREFIX = 'tp_';
 
 /** The path of local lists. */
 export const LISTS_PATH = 'v2/lists';
-const IS_LISTS = new RegExp(`^/${LISTS_PATH}(?=[/?]|$)`);
+/** The path of Safe Browsing v5, whose clients look up local lists. */
+export const SAFE_BROWSING_PATH = 'v5';
+const IS_LISTS = new RegExp(`^/(?:${LISTS_PATH}|${SAFE_BROWSING_PATH})(?=[/?]|$)`);
 
 /**
  * Returns the API key of a request: `X-API-KEY`; on the routes of TAXII also `Authorization`, and on those of local lists

@@ -9,7 +9,7 @@ export interface GroupedHashes {
 }
 
 /** How many hashes are moved between two looks at the clock, some 0.1 ms. */
-const HASHES_PER_LOOK = 1_024;
+export const HASHES_PER_LOOK = 1_024;
 /** Hashes are sorted in parts, by their first bits. */
 const PART_BITS = 10;
 
@@ -23,6 +23,9 @@ const indexOf = (values: BigUint64Array, from: number, to: number, value: bigint
   }
   return low;
 };
+
+/** Returns the hash of an expression as a number. */
+export const hashOf = (expression: string): bigint => hash('sha256', expression, 'buffer').readBigUInt64BE();
 
 /** Collects the hashes of expressions, each with its group. */
 export class HashCollector {
@@ -38,7 +41,7 @@ export class HashCollector {
       this.values.set(values);
       this.groups.set(groups);
     }
-    this.values[this.end] = hash('sha256', expression, 'buffer').readBigUInt64BE();
+    this.values[this.end] = hashOf(expression);
     this.groups[this.end] = group;
     this.end += 1;
   }

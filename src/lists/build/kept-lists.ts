@@ -3,10 +3,12 @@ import type { ListContent } from '../../asset-check/lists/parse-list.js';
 import type { OwnStatuses } from '../../asset-check/own/own-statuses.js';
 import type { Source } from '../../asset-check/sources/sources.js';
 import { CooperativeYield } from '../../flow/time.js';
+import type { Half } from '../expressions.js';
+import { HASH_BYTES, wordsOf } from '../sorted-hashes.js';
 import { type Emit, ListBuild } from './build-lists.js';
 import { EntryIndex } from './entry-index.js';
 import { Groups } from './groups.js';
-import { type GroupedHashes, HashCollector, replaceGroups } from './hash-set.js';
+import { type GroupedHashes, HashCollector, hashOf, HASHES_PER_LOOK, replaceGroups } from './hash-set.js';
 import { addSuffixes, areListable, guardedBelow, Imitations, markImitable } from './known-hosts.js';
 import { concernedBy, Listed, PATTERN, SPECIAL } from './listed.js';
 import type { SuffixIndex } from './suffixes.js';
@@ -71,6 +73,25 @@ export class KeptLists {
     const [list, ask] = await this.expressions(isWanted);
     this.list = replaceGroups(this.list, isWanted, list);
     this.ask = replaceGroups(this.ask, isWanted, ask);
+  }
+
+  /** Returns the expressions that have these hashes. Lets other work run in between. */
+  async expressionsOf(half: Half, hashes: readonly Buffer[]): Promise<string[]> {
+    const wanted = new Set(hashes.map((one) => one.readBigUInt64BE()));
+    const kept = half === 'ask' ? this.ask : this.list;
+    const words = wordsOf(kept.hashes);
+    const groups = new Set<number>();
+    const yielding = new CooperativeYield();
+    for (const [n, group] of kept.groups.entries()) {
+      if (wanted.has(words.getBigUint64(n * HASH_BYTES))) groups.add(group);
+      if (n % HASHES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
+    }
+    const found = new Set<string>();
+    const add = (of: Half, expression: string): void => {
+      if (of === half && wanted.has(hashOf(expression))) found.add(expression);
+    };
+    await this.emitTo(add, isIn(groups));
+    return [...found];
   }
 
   /** Calls a function with each expression of the wanted groups; of all, if undefined. */

@@ -10,7 +10,8 @@ const TABLES = [
     cut_at bigint not null,
     signature bytea,
     public_key text,
-    checked_at bigint not null
+    checked_at bigint not null,
+    has_names boolean not null default false
   )`,
   `create table if not exists service.list_versions (
     name text collate "C" not null,
@@ -28,6 +29,19 @@ const TABLES = [
     alter column hashes set storage external`,
   'create index if not exists list_versions_by_cut on service.list_versions (cut_at)',
   `create index if not exists list_versions_whole on service.list_versions (name, number) where hashes is not null`,
+  `create table if not exists service.list_names (
+    hash bytea not null,
+    is_ask boolean not null,
+    expression text collate "C" not null,
+    exception_host text collate "C",
+    asset_hash text collate "C",
+    unlisted_at bigint,
+    primary key (hash, is_ask)
+  )`,
+  `create index if not exists list_names_exceptions on service.list_names (exception_host)
+    where exception_host is not null and unlisted_at is null`,
+  `create index if not exists list_names_unlisted on service.list_names (unlisted_at) where unlisted_at is not null`,
+  `create index if not exists list_names_of_own on service.list_names (asset_hash) where asset_hash <> ''`,
 ];
 
 /** Adds the versions of local lists. */

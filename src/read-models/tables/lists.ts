@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely';
 import type { RowsByTable } from '../organization-rows.js';
 
 /** The local lists that clients keep. Hashes are 8 bytes each, sorted. */
@@ -18,6 +19,8 @@ export interface ListTables {
     public_key: string | null;
     /** When the version was last found to be current, in ms. */
     checked_at: number;
+    /** Whether `list_names` has the names of what is listed. */
+    has_names: Generated<boolean>;
   };
   /** What each version removed from the version before, and added. Version 0 is the empty list and has no row. */
   'service.list_versions': {
@@ -31,6 +34,23 @@ export interface ListTables {
     /** All hashes of the version. Only one version of a list has them. */
     hashes: Buffer | null;
   };
+  /** The expressions behind hashes, for clients that need names or whole hashes. Only those that such clients can use. */
+  'service.list_names': {
+    hash: Buffer;
+    /** Whether `ask-8b` has the expression; otherwise another list. */
+    is_ask: boolean;
+    expression: string;
+    /** The host, written backwards, at or below which something is not blocked. Absent: the content is blocked. */
+    exception_host: string | null;
+    /** The asset whose own status it is; empty for an entry of a list. Absent if not known. */
+    asset_hash: string | null;
+    /** Since when no list has the expression, in ms. */
+    unlisted_at: number | null;
+  };
 }
 
-export const ROWS_OF_LISTS: RowsByTable<ListTables> = { 'service.lists': [], 'service.list_versions': [] };
+export const ROWS_OF_LISTS: RowsByTable<ListTables> = {
+  'service.lists': [],
+  'service.list_versions': [],
+  'service.list_names': [],
+};

@@ -26,7 +26,7 @@ const AS_VERSION_2_2_0 = `
   alter table read.asset_statuses drop column expires_at, drop column followers;
   alter table read.asset_status_entries drop column expires_at;
   drop table read.register, read.register_brands, read.entries, read.register_clock, service.bounded_times,
-    service.lists, service.list_versions;
+    service.lists, service.list_versions, service.list_names;
   create table read.listed_records (organization text);
   create table read.brand_records ();
   create table read.reviewed_entries ();

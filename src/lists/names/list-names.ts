@@ -1,0 +1,221 @@
+import { hash } from 'node:crypto';
+import type { Pool } from 'pg';
+import { expiringRows } from '../../read-models/expiry.js';
+import { CLOCK, statement } from '../../postgres/statement.js';
+import { CooperativeYield } from '../../flow/time.js';
+import type { BuiltLists } from '../built-lists.js';
+import type { Half } from '../expressions.js';
+import { KEPT_DAYS } from '../list-versions.js';
+import { applyChange, bufferOf, changeBetween, HASH_BYTES } from '../sorted-hashes.js';
+
+/** SQL for the hashes of a parameter that has them one after the other. */
+const HASHES = `(select substr(:hashes, n * ${HASH_BYTES} + 1, ${HASH_BYTES}) as hash
+  from generate_series(0, octet_length(:hashes) / ${HASH_BYTES} - 1) n)`;
+
+/** The hashes that have no name yet. Some never get one. */
+export const NAMELESS_HASHES = statement(
+  'list-names-missing',
+  { hashes: 'bytea', isAsk: 'boolean' },
+  { hash: 'bytea' },
+  `
+    select hash from ${HASHES} listed where not exists (
+      select from service.list_names n where n.hash = listed.hash and n.is_ask = :isAsk and n.unlisted_at is null)`,
+);
+
+/** Whether the own status of a name `n` still names its asset. */
+const HAS_ASSET = `(n.asset_hash is null or n.asset_hash = '' or exists (
+  select from read.asset_statuses s where s.asset_hash = n.asset_hash and s.asset <> ''))`;
+
+/** Adds names, but none of an asset that has been redacted meanwhile. */
+export const ADD_NAMES = statement(
+  'list-names-add',
+  {
+    hash: 'bytea[]',
+    isAsk: 'boolean',
+    expression: 'text[]',
+    exceptionHost: 'text[]',
+    assetHash: 'text[]',
+  },
+  `
+    insert into service.list_names (hash, is_ask, expression, exception_host, asset_hash)
+    select n.hash, :isAsk, n.expression, reverse(n.exception_host), n.asset_hash
+    from unnest(:hash, :expression, :exceptionHost, :assetHash) n (hash, expression, exception_host, asset_hash)
+    where ${HAS_ASSET}
+    on conflict (hash, is_ask) do update set unlisted_at = null, asset_hash = excluded.asset_hash`,
+);
+
+/**
+ * Marks the names of contents that no list blocks any more. They stay for clients that ask what was removed, if a redaction
+ * can find them. Other names are deleted.
+ */
+export const UNLIST_NAMES = statement(
+  'list-names-unlist',
+  { hashes: 'bytea', isAsk: 'boolean' },
+  `
+    with gone as materialized ${HASHES},
+      dropped as (
+        delete from service.list_names n using gone
+        where n.hash = gone.hash and n.is_ask = :isAsk and (n.asset_hash is null or n.exception_host is not null))
+    update service.list_names n set unlisted_at = ${CLOCK} from gone
+    where n.hash = gone.hash and n.is_ask = :isAsk and n.asset_hash is not null and n.exception_host is null
+      and n.unlisted_at is null`,
+);
+
+/** The listed names that none of the hashes has. */
+export const OTHER_NAMES = statement(
+  'list-names-others',
+  { hashes: 'bytea', isAsk: 'boolean' },
+  { hash: 'bytea' },
+  `
+    select n.hash from service.list_names n left join ${HASHES} listed on listed.hash = n.hash
+    where n.is_ask = :isAsk and n.unlisted_at is null and listed.hash is null order by n.hash`,
+);
+
+/** Says that every listed expression has the name that it should have. */
+export const MARK_NAMED = statement(
+  'list-names-complete',
+  {},
+  'update service.lists set has_names = true where not has_names',
+);
+
+/** Deletes the names of own statuses whose asset was redacted or erased. */
+export const FORGET_NAMES = statement(
+  'list-names-forget',
+  {},
+  `delete from service.list_names n where not ${HAS_ASSET}`,
+);
+
+/** Names that were removed before the oldest version whose changes a client can ask for. */
+export const OLD_NAMES = expiringRows({
+  name: 'names of lists',
+  table: 'service.list_names',
+  where: `t.unlisted_at < (select ${CLOCK}) - ${KEPT_DAYS * 86_400_000}`,
+});
+
+/** The names of these hashes, also of those that are not listed any more. */
+export const NAMES_OF = statement(
+  'list-names-of',
+  { hashes: 'bytea', isAsk: 'boolean' },
+  { expression: 'text', isException: 'boolean' },
+  `
+    select n.expression, n.exception_host is not null as "isException" from ${HASHES} h
+    join service.list_names n on n.hash = h.hash and n.is_ask = :isAsk order by n.hash`,
+);
+
+/** A page of all listed names, by hash. */
+export const NAMES_AFTER = statement(
+  'list-names-after',
+  { hash: 'bytea', isAsk: 'boolean', limit: 'integer' },
+  { hash: 'bytea', isAsk: 'boolean', expression: 'text', isException: 'boolean' },
+  `
+    select hash, is_ask as "isAsk", expression, exception_host is not null as "isException" from service.list_names
+    where (hash, is_ask) > (:hash, :isAsk) and unlisted_at is null order by hash, is_ask limit :limit`,
+);
+
+/**
+ * The blocked contents whose hash is between two others, unless something at or below the host is not blocked: a client that
+ * knows only blocked contents would block that too.
+ */
+export const NAMES_BETWEEN = statement(
+  'list-names-between',
+  { lowest: 'bytea[]', highest: 'bytea[]', limit: 'integer' },
+  { expression: 'text' },
+  `
+    select n.expression from unnest(:lowest, :highest) p (lowest, highest)
+    cross join lateral (
+      select l.expression, reverse(split_part(l.expression, '/', 1)) as host from service.list_names l
+      where l.hash between p.lowest and p.highest and not l.is_ask and l.exception_host is null
+        and l.unlisted_at is null
+      limit :limit
+    ) n
+    where not exists (
+      select from service.list_names e where e.unlisted_at is null
+        and (e.exception_host = n.host or (e.exception_host > n.host || '.' and e.exception_host < n.host || '/')))`,
+);
+
+/** Names that are stored by one statement. */
+const NAMES_AT_ONCE = 5_000;
+/** Hashes of a first list that are named between two versions, so that the next version does not have to wait. */
+const HASHES_AT_ONCE = 20_000;
+const HALVES: readonly Half[] = ['list', 'ask'];
+const EMPTY = new Uint8Array();
+
+const unionOf = (one: Uint8Array, other: Uint8Array): Uint8Array =>
+  applyChange(one, { removed: EMPTY, added: changeBetween(one, other).added });
+
+/** Returns the hashes of the lists that have expressions of a half. */
+const hashesOf = ({ lists }: BuiltLists, half: Half): Uint8Array =>
+  half === 'ask' ? (lists.get('ask-8b') ?? EMPTY) : unionOf(lists.get('all-8b') ?? EMPTY, lists.get('own-8b') ?? EMPTY);
+
+/** Stores the names of what is listed, for the process that builds. */
+export class ListNames {
+  /** The hashes that are or will be named; undefined if that is not known. */
+  private named: ReadonlyMap<Half, Uint8Array> | undefined;
+  private backlog: readonly { readonly half: Half; readonly hashes: Uint8Array }[] = [];
+
+  constructor(private readonly pool: Pool) {}
+
+  /** Called when another process may have stored names. */
+  reset(): void {
+    this.named = undefined;
+  }
+
+  /**
+   * Stores the names of what a build adds, before the version is published, so that whoever sees the version finds the
+   * names. Those of a first list follow during the next calls.
+   * @throws the database's error; the next call then compares all names
+   */
+  async store(built: BuiltLists): Promise<void> {
+    const before = this.named;
+    this.named = undefined;
+    if (before === undefined) this.backlog = [];
+    const listed = new Map(HALVES.map((half) => [half, hashesOf(built, half)]));
+    for (const [half, hashes] of listed) {
+      const { removed, added } = changeBetween(before?.get(half) ?? EMPTY, hashes);
+      if (before === undefined) this.backlog = [...this.backlog, { half, hashes }];
+      else await this.name(built, half, added);
+      await this.unlist(half, before === undefined ? await this.others(half, hashes) : removed);
+    }
+    await this.reduceBacklog(built);
+    this.named = listed;
+  }
+
+  private async reduceBacklog(built: BuiltLists): Promise<void> {
+    const [first, ...others] = this.backlog;
+    if (first === undefined) return;
+    const end = HASHES_AT_ONCE * HASH_BYTES;
+    await this.name(built, first.half, first.hashes.subarray(0, end));
+    const rest = { ...first, hashes: first.hashes.subarray(end) };
+    this.backlog = rest.hashes.length > 0 ? [rest, ...others] : others;
+    if (this.backlog.length === 0) await MARK_NAMED.run(this.pool, {});
+  }
+
+  private async name(built: BuiltLists, half: Half, hashes: Uint8Array): Promise<void> {
+    if (hashes.length === 0) return;
+    const isAsk = half === 'ask';
+    const missing = await NAMELESS_HASHES.run(this.pool, { hashes: bufferOf(hashes), isAsk });
+    if (missing.length === 0) return;
+    const names = await built.namesOf(
+      half,
+      missing.map((row) => row.hash),
+    );
+    const yielding = new CooperativeYield();
+    for (let from = 0; from < names.length; from += NAMES_AT_ONCE) {
+      const rows = names.slice(from, from + NAMES_AT_ONCE).map((name) => ({ ...name, hash: hashOf(name.expression) }));
+      await ADD_NAMES.runEach(this.pool, rows, { isAsk });
+      if (yielding.isDue()) await yielding.yieldNow();
+    }
+  }
+
+  private async others(half: Half, hashes: Uint8Array): Promise<Uint8Array> {
+    const rows = await OTHER_NAMES.run(this.pool, { hashes: bufferOf(hashes), isAsk: half === 'ask' });
+    return Buffer.concat(rows.map(({ hash: one }) => one));
+  }
+
+  private async unlist(half: Half, hashes: Uint8Array): Promise<void> {
+    if (hashes.length > 0) await UNLIST_NAMES.run(this.pool, { hashes: bufferOf(hashes), isAsk: half === 'ask' });
+  }
+}
+
+/** Returns the hash that lists have of an expression. */
+const hashOf = (expression: string): Buffer => hash('sha256', expression, 'buffer').subarray(0, HASH_BYTES);
