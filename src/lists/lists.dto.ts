@@ -10,7 +10,7 @@ export class ListsRequest {
 
 export class ListRequest extends ListsRequest {
   /**
-   * The `version` of an earlier response. Absent, or more than 7 days old: the response has the whole list.
+   * The `version` of an earlier response. Absent, or no longer known: the response has the whole list.
    * @example '12-0123456789abcdef'
    */
   @IsGivenOnce()
@@ -31,7 +31,7 @@ export class DescribedList {
   /** @example '12-0123456789abcdef' */
   readonly version!: string;
   readonly entries!: number;
-  /** The ids of the sources in `all-8b`. */
+  @ApiProperty({ type: [String], description: 'The ids of the sources in `all-8b`.' })
   readonly covers!: readonly string[];
   @ApiProperty({ type: [NotCovered], description: 'The sources that are not, or not all, in `all-8b`.' })
   readonly notCovered!: readonly NotCovered[];

@@ -108,7 +108,7 @@ export class ListPublishing {
     this.requireSources(this.last);
     const isChecked = this.clock.now() < this.checkedAt + CHECKED_EVERY_MS;
     if (this.published !== before) this.names.reset();
-    await this.names.store(this.last);
+    await this.names.store(this.last, this.served);
     if (this.published === before && isChecked && this.last === this.publishedLists) return this.count('unchanged');
     try {
       const isStored = await publishLists(this.pool, this.served, this.last, {

@@ -29,7 +29,7 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
         'Hosts only. A list is at most 5 minutes old; what has changed since `lastUpdated` is in `diffsSince`.',
     })
     @NAME
-    @ApiOkResponse({ content: { 'application/json': {} } })
+    @ApiOkResponse({ content: { 'application/json': { schema: { type: 'object' } } } })
     @ApiFailure(404, 'There is no such list.')
     async whole(@Param('name') name: string, @Query() _: ListsRequest, @Res() reply: FastifyReply): Promise<void> {
       const body = await this.queries.execute(new ReadWholeForMetaMask({ name }));
@@ -49,7 +49,7 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
     })
     @NAME
     @ApiParam({ name: 'second', description: 'The `lastUpdated` of the client, in seconds since 1970.' })
-    @ApiOkResponse({ content: { 'application/json': {} } })
+    @ApiOkResponse({ content: { 'application/json': { schema: { type: 'object' } } } })
     @ApiFailure(404, 'There is no such list.')
     async since(
       @Param('name') name: string,
@@ -69,7 +69,7 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
       summary: "Read the hosts of command servers, of which this service has none, for MetaMask's controller",
     })
     @NAME
-    @ApiOkResponse({ content: { 'application/json': {} } })
+    @ApiOkResponse({ content: { 'application/json': { schema: { type: 'object' } } } })
     requests(@Query() _: ListsRequest, @Res({ passthrough: true }) reply: FastifyReply): string {
       void reply.headers(headers).type(JSON_TYPE);
       return JSON.stringify({ recentlyAdded: [], recentlyRemoved: [], lastFetchedAt: new Date().toISOString() });

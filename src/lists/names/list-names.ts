@@ -3,9 +3,10 @@ import type { Pool } from 'pg';
 import { expiringRows } from '../../read-models/expiry.js';
 import { CLOCK, statement } from '../../postgres/statement.js';
 import { CooperativeYield } from '../../flow/time.js';
-import type { BuiltLists } from '../built-lists.js';
+import type { BuiltLists, ListName } from '../built-lists.js';
 import type { Half } from '../expressions.js';
 import { KEPT_DAYS } from '../list-versions.js';
+import type { ServedList } from '../served-list.js';
 import { applyChange, bufferOf, changeBetween, HASH_BYTES } from '../sorted-hashes.js';
 
 /** SQL for the hashes of a parameter that has them one after the other. */
@@ -144,8 +145,8 @@ const unionOf = (one: Uint8Array, other: Uint8Array): Uint8Array =>
   applyChange(one, { removed: EMPTY, added: changeBetween(one, other).added });
 
 /** Returns the hashes of the lists that have expressions of a half. */
-const hashesOf = ({ lists }: BuiltLists, half: Half): Uint8Array =>
-  half === 'ask' ? (lists.get('ask-8b') ?? EMPTY) : unionOf(lists.get('all-8b') ?? EMPTY, lists.get('own-8b') ?? EMPTY);
+const hashesOf = (half: Half, list: (name: ListName) => Uint8Array | undefined): Uint8Array =>
+  half === 'ask' ? (list('ask-8b') ?? EMPTY) : unionOf(list('all-8b') ?? EMPTY, list('own-8b') ?? EMPTY);
 
 /** Stores the names of what is listed, for the process that builds. */
 export class ListNames {
@@ -163,17 +164,20 @@ export class ListNames {
   /**
    * Stores the names of what a build adds, before the version is published, so that whoever sees the version finds the
    * names. Those of a first list follow during the next calls.
+   * @param served the lists that are published
    * @throws the database's error; the next call then compares all names
    */
-  async store(built: BuiltLists): Promise<void> {
+  async store(built: BuiltLists, served: readonly ServedList[]): Promise<void> {
     const before = this.named;
     this.named = undefined;
     if (before === undefined) this.backlog = [];
-    const listed = new Map(HALVES.map((half) => [half, hashesOf(built, half)]));
+    const areNamed = served.every(({ head }) => head?.hasNames === true);
+    const listed = new Map(HALVES.map((half) => [half, hashesOf(half, (name) => built.lists.get(name))]));
     for (const [half, hashes] of listed) {
-      const { removed, added } = changeBetween(before?.get(half) ?? EMPTY, hashes);
+      const published = hashesOf(half, (name) => served.find((each) => each.name === name)?.current?.hashes);
+      const { removed, added } = changeBetween(before?.get(half) ?? published, hashes);
+      if (before !== undefined || areNamed) await this.name(built, half, added);
       if (before === undefined) this.backlog = [...this.backlog, { half, hashes }];
-      else await this.name(built, half, added);
       await this.unlist(half, before === undefined ? await this.others(half, hashes) : removed);
     }
     await this.reduceBacklog(built);

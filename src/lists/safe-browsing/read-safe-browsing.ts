@@ -11,8 +11,8 @@ import { PrefixLists, WAIT_SECONDS } from './prefix-lists.js';
 const PREFIX_BYTES = 4;
 const NAME = /^[a-z0-9]{1,32}(?:-[a-z0-9]{1,32}){0,3}$/;
 const MAX_LISTS = limit('lists in a request of Safe Browsing', 32, 'lists', 'request', '400');
-/** As Safe Browsing allows. */
-const MAX_PREFIXES = limit('prefixes in a request of Safe Browsing', 1_000, 'prefixes', 'request', '400');
+/** A link has at most some 30 expressions. More would not fit into a URL of 8,192 bytes, however they are encoded. */
+const MAX_PREFIXES = limit('prefixes in a request of Safe Browsing', 256, 'prefixes', 'request', '400');
 const MAX_FOUND = limit('full hashes with the same prefix', 100, 'hashes', 'value', 'others are not found');
 const LOWEST = Buffer.alloc(4);
 const HIGHEST = Buffer.alloc(4, 0xff);
@@ -59,7 +59,7 @@ export class ReadPrefixListsHandler implements IQueryHandler<ReadPrefixLists> {
 export class SearchHashesHandler implements IQueryHandler<SearchHashes> {
   constructor(private readonly pool: WatchPool) {}
 
-  /** @throws Invalid unless there are 1 to 1,000 prefixes of 4 bytes; the database's error */
+  /** @throws Invalid unless there are 1 to 256 prefixes of 4 bytes; the database's error */
   async execute({ prefixes }: SearchHashes): Promise<Responses['SearchHashesResponse']> {
     if (prefixes.length === 0 || prefixes.length > MAX_PREFIXES)
       throw new Invalid(`Send 1 to ${MAX_PREFIXES} hashPrefixes`);

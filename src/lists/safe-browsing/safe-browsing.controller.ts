@@ -39,7 +39,12 @@ const ApiMessage = (): MethodDecorator =>
   applyDecorators(
     ApiQuery({ name: 'alt', required: false, enum: ['json', 'proto'], description: 'Default: `proto`.' }),
     ApiQuery({ name: 'key', required: false, description: 'An API key.' }),
-    ApiOkResponse({ content: { [PROTOBUF]: {}, 'application/json': {} } }),
+    ApiOkResponse({
+      content: {
+        [PROTOBUF]: { schema: { type: 'string', format: 'binary' } },
+        'application/json': { schema: { type: 'object' } },
+      },
+    }),
   );
 
 /** Creates the routes of Safe Browsing v5. @param access as for all local lists */
