@@ -170,7 +170,11 @@ export class ListNames {
   async store(built: BuiltLists, served: readonly ServedList[]): Promise<void> {
     const before = this.named;
     this.named = undefined;
-    if (before === undefined) this.backlog = [];
+    if (before === undefined) {
+      this.backlog = [];
+      // A version of before local lists does not know the names when it redacts.
+      await FORGET_NAMES.run(this.pool, {});
+    }
     const areNamed = served.every(({ head }) => head?.hasNames === true);
     const listed = new Map(HALVES.map((half) => [half, hashesOf(half, (name) => built.lists.get(name))]));
     for (const [half, hashes] of listed) {
