@@ -115,7 +115,8 @@ export const NAMES_AFTER = statement(
 
 /**
  * The blocked contents whose hash is between two others, unless something at or below the host is not blocked: a client that
- * knows only blocked contents would block that too.
+ * knows only blocked contents would block that too. Written so that PostgreSQL looks up each prefix and each exception in an
+ * index: it would join `not exists` with all exceptions, and without an order read all names for a prefix.
  */
 export const NAMES_BETWEEN = statement(
   'list-names-between',
@@ -127,11 +128,14 @@ export const NAMES_BETWEEN = statement(
       select l.expression, reverse(split_part(l.expression, '/', 1)) as host from service.list_names l
       where l.hash between p.lowest and p.highest and not l.is_ask and l.exception_host is null
         and l.unlisted_at is null
-      limit :limit
+      order by l.hash limit :limit
     ) n
-    where not exists (
-      select from service.list_names e where e.unlisted_at is null
-        and (e.exception_host = n.host or (e.exception_host > n.host || '.' and e.exception_host < n.host || '/')))`,
+    where (
+        select true from service.list_names e where e.unlisted_at is null and e.exception_host = n.host limit 1
+      ) is null and (
+        select true from service.list_names e where e.unlisted_at is null
+          and e.exception_host > n.host || '.' and e.exception_host < n.host || '/' limit 1
+      ) is null`,
 );
 
 /** Names that are stored by one statement. */
@@ -217,7 +221,11 @@ export class ListNames {
   }
 
   private async unlist(half: Half, hashes: Uint8Array): Promise<void> {
-    if (hashes.length > 0) await UNLIST_NAMES.run(this.pool, { hashes: bufferOf(hashes), isAsk: half === 'ask' });
+    const bytes = NAMES_AT_ONCE * HASH_BYTES;
+    for (let from = 0; from < hashes.length; from += bytes) {
+      const some = bufferOf(hashes.subarray(from, from + bytes));
+      await UNLIST_NAMES.run(this.pool, { hashes: some, isAsk: half === 'ask' });
+    }
   }
 }
 
