@@ -5,6 +5,7 @@ import { CLOCK, statement } from '../../postgres/statement.js';
 import { CooperativeYield } from '../../flow/time.js';
 import type { BuiltLists, ListName } from '../built-lists.js';
 import type { Half } from '../expressions.js';
+import type { ExpressionName } from './expression-names.js';
 import { KEPT_DAYS } from '../list-versions.js';
 import type { ServedList } from '../served-list.js';
 import { applyChange, bufferOf, changeBetween, HASH_BYTES } from '../sorted-hashes.js';
@@ -142,7 +143,8 @@ export const NAMES_BETWEEN = statement(
 const NAMES_AT_ONCE = 5_000;
 /** Hashes of a first list that are named between two versions, so that the next version does not have to wait. */
 const HASHES_AT_ONCE = 20_000;
-const HALVES: readonly Half[] = ['list', 'ask'];
+/** What is not blocked comes first, so that no client finds a blocked host without it. */
+const HALVES: readonly Half[] = ['ask', 'list'];
 const EMPTY = new Uint8Array();
 
 const unionOf = (one: Uint8Array, other: Uint8Array): Uint8Array =>
@@ -152,17 +154,23 @@ const unionOf = (one: Uint8Array, other: Uint8Array): Uint8Array =>
 const hashesOf = (half: Half, list: (name: ListName) => Uint8Array | undefined): Uint8Array =>
   half === 'ask' ? (list('ask-8b') ?? EMPTY) : unionOf(list('all-8b') ?? EMPTY, list('own-8b') ?? EMPTY);
 
+const listedIn = (list: (name: ListName) => Uint8Array | undefined): ReadonlyMap<Half, Uint8Array> =>
+  new Map(HALVES.map((half) => [half, hashesOf(half, list)]));
+
 /** Stores the names of what is listed, for the process that builds. */
 export class ListNames {
   /** The hashes that are or will be named; undefined if that is not known. */
   private named: ReadonlyMap<Half, Uint8Array> | undefined;
+  /** The hashes that names may be of; undefined if that is not known. */
+  private kept: ReadonlyMap<Half, Uint8Array> | undefined;
   private backlog: readonly { readonly half: Half; readonly hashes: Uint8Array }[] = [];
 
   constructor(private readonly pool: Pool) {}
 
-  /** Called when another process may have stored names. */
+  /** Called when another process may have stored names, or when what was stored was not published. */
   reset(): void {
     this.named = undefined;
+    this.kept = undefined;
   }
 
   /**
@@ -174,28 +182,47 @@ export class ListNames {
   async store(built: BuiltLists, served: readonly ServedList[]): Promise<void> {
     const before = this.named;
     this.named = undefined;
-    if (before === undefined) this.backlog = [];
     const areNamed = served.every(({ head }) => head?.hasNames === true);
-    const listed = new Map(HALVES.map((half) => [half, hashesOf(half, (name) => built.lists.get(name))]));
-    for (const [half, hashes] of listed) {
-      const published = hashesOf(half, (name) => served.find((each) => each.name === name)?.current?.hashes);
-      const { removed, added } = changeBetween(before?.get(half) ?? published, hashes);
-      if (before !== undefined || areNamed) await this.name(built, half, added);
-      if (before === undefined) this.backlog = [...this.backlog, { half, hashes }];
-      await this.unlist(half, before === undefined ? await this.others(half, hashes) : removed);
-    }
+    const listed = listedIn((name) => built.lists.get(name));
+    const known = before ?? listedIn((name) => served.find((each) => each.name === name)?.current?.hashes);
+    if (before === undefined) this.backlog = [...listed].map(([half, hashes]) => ({ half, hashes }));
+    for (const [half, hashes] of listed)
+      if (before !== undefined || areNamed) await this.name(built, half, changeBetween(known.get(half)!, hashes).added);
     await this.reduceBacklog(built);
+    // Repeated until the lists say so, because the names of a first list may be stored before the list is.
+    if (!areNamed && this.backlog.length === 0) await MARK_NAMED.run(this.pool, {});
     this.named = listed;
   }
 
+  /**
+   * Unlists the names of what a published version no longer has. Not before it is published: a process that has lost the
+   * lease would unlist names of versions that it does not know.
+   * @throws the database's error; the next call then compares all names
+   */
+  async unlistOthers({ lists }: BuiltLists): Promise<void> {
+    const before = this.kept;
+    this.kept = undefined;
+    const listed = listedIn((name) => lists.get(name));
+    for (const [half, hashes] of listed) {
+      const kept = before?.get(half);
+      await this.unlist(
+        half,
+        kept === undefined ? await this.others(half, hashes) : changeBetween(kept, hashes).removed,
+      );
+    }
+    this.kept = listed;
+  }
+
   private async reduceBacklog(built: BuiltLists): Promise<void> {
-    const [first, ...others] = this.backlog;
-    if (first === undefined) return;
-    const end = HASHES_AT_ONCE * HASH_BYTES;
-    await this.name(built, first.half, first.hashes.subarray(0, end));
-    const rest = { ...first, hashes: first.hashes.subarray(end) };
-    this.backlog = rest.hashes.length > 0 ? [rest, ...others] : others;
-    if (this.backlog.length === 0) await MARK_NAMED.run(this.pool, {});
+    if (this.backlog.length === 0) return;
+    let bytes = HASHES_AT_ONCE * HASH_BYTES;
+    const left: { half: Half; hashes: Uint8Array }[] = [];
+    for (const { half, hashes } of this.backlog) {
+      await this.name(built, half, hashes.subarray(0, bytes));
+      if (hashes.length > bytes) left.push({ half, hashes: hashes.subarray(bytes) });
+      bytes = Math.max(0, bytes - hashes.length);
+    }
+    this.backlog = left;
   }
 
   private async name(built: BuiltLists, half: Half, hashes: Uint8Array): Promise<void> {
@@ -203,10 +230,12 @@ export class ListNames {
     const isAsk = half === 'ask';
     const missing = await NAMELESS_HASHES.run(this.pool, { hashes: bufferOf(hashes), isAsk });
     if (missing.length === 0) return;
-    const names = await built.namesOf(
+    const found = await built.namesOf(
       half,
       missing.map((row) => row.hash),
     );
+    const isException = ({ exceptionHost }: ExpressionName): boolean => exceptionHost !== undefined;
+    const names = [...found.filter(isException), ...found.filter((name) => !isException(name))];
     const yielding = new CooperativeYield();
     for (let from = 0; from < names.length; from += NAMES_AT_ONCE) {
       const rows = names.slice(from, from + NAMES_AT_ONCE).map((name) => ({ ...name, hash: hashOf(name.expression) }));
