@@ -118,9 +118,11 @@ export class ListPublishing {
       });
       this.count(isStored ? 'stored' : 'unchanged');
     } catch (error) {
+      this.names.reset();
       if (!(error instanceof VersionMoved)) throw error;
       return this.count('moved');
     }
+    await this.names.unlistOthers(this.last);
     await this.follow();
     this.published = this.state();
     this.publishedLists = this.last;

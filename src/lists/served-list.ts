@@ -199,6 +199,13 @@ export const servedBy = (list: ServedList): CurrentList => {
   return served;
 };
 
+/** @throws NotBuilt until the list has a version and the names of what is listed are stored */
+export const namedBy = (list: ServedList): CurrentList => {
+  const current = servedBy(list);
+  if (!current.head.hasNames) throw new NotBuilt();
+  return current;
+};
+
 /**
  * Reads the newest versions of the lists. One list that is broken does not keep the others from being read.
  * @param onChange called for each list that has changed

@@ -48,7 +48,7 @@ export const lowerBound = (hashes: DataView, from: number, b: DataView, j: numbe
 };
 
 /** Returns the hashes of `a` that `b` does not have. */
-const without = (a: Uint8Array, b: Uint8Array): Uint8Array => {
+export const without = (a: Uint8Array, b: Uint8Array): Uint8Array => {
   const rest = new Uint8Array(a.length);
   const [ofA, ofB] = [wordsOf(a), wordsOf(b)];
   let size = 0;

@@ -6,7 +6,7 @@ import { limit } from '../../limits.js';
 import { type Clock } from '../../flow/time.js';
 import { NAMES_AFTER, NAMES_OF } from '../names/list-names.js';
 import { VERSIONS_SINCE } from '../list-versions.js';
-import { type CurrentList, NotBuilt, type ServedList } from '../served-list.js';
+import { type CurrentList, namedBy, type ServedList } from '../served-list.js';
 import { HASH_BYTES, lowerBound, wordsOf } from '../sorted-hashes.js';
 
 /** The names of MetaMask's lists in its differences. */
@@ -120,7 +120,7 @@ export class MetaMaskLists {
    * @throws NotBuilt until the names of the list are stored
    */
   async whole(list: ServedList, ask: ServedList): Promise<Buffer> {
-    const [ofList, ofAsk] = [namedList(list), namedList(ask)];
+    const [ofList, ofAsk] = [namedBy(list), namedBy(ask)];
     const made = this.wholes.get(list.name);
     if (made !== undefined && this.clock.now() < made.at + WHOLE_EVERY_MS) return made.body;
     const body = wholeOf(this.pool, ofList, ofAsk);
@@ -134,7 +134,7 @@ export class MetaMaskLists {
    * @throws NotBuilt until the names of the list are stored
    */
   async since(list: ServedList, ask: ServedList, second: number): Promise<Buffer> {
-    const [ofList, ofAsk] = [namedList(list), namedList(ask)];
+    const [ofList, ofAsk] = [namedBy(list), namedBy(ask)];
     const isNewest = second >= secondOf(Math.max(ofList.head.cutAt, ofAsk.head.cutAt));
     const key = `${list.name} ${ofList.version.token} ${ofAsk.version.token} ${isNewest ? '' : second}`;
     const made = this.differences.get(key);
@@ -183,11 +183,4 @@ const differenceOf = ({ expression, isException }: Name, timestamp: number, isRe
   const url = blockedHost(expression);
   if (url === undefined) return undefined;
   return { url, timestamp, targetList: `${TARGET}.blocklist`, ...(isRemoval && { isRemoval }) };
-};
-
-/** @throws NotBuilt */
-const namedList = (list: ServedList): CurrentList => {
-  const { served } = list;
-  if (served?.head.hasNames !== true) throw new NotBuilt();
-  return served;
 };

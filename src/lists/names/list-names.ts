@@ -5,9 +5,10 @@ import { CLOCK, statement } from '../../postgres/statement.js';
 import { CooperativeYield } from '../../flow/time.js';
 import type { BuiltLists, ListName } from '../built-lists.js';
 import type { Half } from '../expressions.js';
+import type { ExpressionName } from './expression-names.js';
 import { KEPT_DAYS } from '../list-versions.js';
 import type { ServedList } from '../served-list.js';
-import { applyChange, bufferOf, changeBetween, HASH_BYTES } from '../sorted-hashes.js';
+import { applyChange, bufferOf, type Change, changeBetween, HASH_BYTES, without } from '../sorted-hashes.js';
 
 /** SQL for the hashes of a parameter that has them one after the other. */
 const HASHES = `(select substr(:hashes, n * ${HASH_BYTES} + 1, ${HASH_BYTES}) as hash
@@ -97,9 +98,9 @@ export const OLD_NAMES = expiringRows({
 export const NAMES_OF = statement(
   'list-names-of',
   { hashes: 'bytea', isAsk: 'boolean' },
-  { expression: 'text', isException: 'boolean' },
+  { hash: 'bytea', expression: 'text', isException: 'boolean' },
   `
-    select n.expression, n.exception_host is not null as "isException" from ${HASHES} h
+    select distinct n.hash, n.expression, n.exception_host is not null as "isException" from ${HASHES} h
     join service.list_names n on n.hash = h.hash and n.is_ask = :isAsk order by n.hash`,
 );
 
@@ -115,7 +116,8 @@ export const NAMES_AFTER = statement(
 
 /**
  * The blocked contents whose hash is between two others, unless something at or below the host is not blocked: a client that
- * knows only blocked contents would block that too.
+ * knows only blocked contents would block that too. Written so that PostgreSQL looks up each prefix and each exception in an
+ * index: it would join `not exists` with all exceptions, and without an order read all names for a prefix.
  */
 export const NAMES_BETWEEN = statement(
   'list-names-between',
@@ -127,38 +129,59 @@ export const NAMES_BETWEEN = statement(
       select l.expression, reverse(split_part(l.expression, '/', 1)) as host from service.list_names l
       where l.hash between p.lowest and p.highest and not l.is_ask and l.exception_host is null
         and l.unlisted_at is null
-      limit :limit
+      order by l.hash limit :limit
     ) n
-    where not exists (
-      select from service.list_names e where e.unlisted_at is null
-        and (e.exception_host = n.host or (e.exception_host > n.host || '.' and e.exception_host < n.host || '/')))`,
+    where (
+        select true from service.list_names e where e.unlisted_at is null and e.exception_host = n.host limit 1
+      ) is null and (
+        select true from service.list_names e where e.unlisted_at is null
+          and e.exception_host > n.host || '.' and e.exception_host < n.host || '/' limit 1
+      ) is null`,
 );
 
 /** Names that are stored by one statement. */
 const NAMES_AT_ONCE = 5_000;
 /** Hashes of a first list that are named between two versions, so that the next version does not have to wait. */
 const HASHES_AT_ONCE = 20_000;
-const HALVES: readonly Half[] = ['list', 'ask'];
+const LISTS_OF: Readonly<Record<Half, readonly ListName[]>> = { ask: ['ask-8b'], list: ['all-8b', 'own-8b'] };
+/** What is not blocked comes first, so that no client finds a blocked host without it. */
+const HALVES: readonly Half[] = ['ask', 'list'];
 const EMPTY = new Uint8Array();
 
-const unionOf = (one: Uint8Array, other: Uint8Array): Uint8Array =>
-  applyChange(one, { removed: EMPTY, added: changeBetween(one, other).added });
+type HashesOf = (name: ListName) => Uint8Array;
 
-/** Returns the hashes of the lists that have expressions of a half. */
-const hashesOf = (half: Half, list: (name: ListName) => Uint8Array | undefined): Uint8Array =>
-  half === 'ask' ? (list('ask-8b') ?? EMPTY) : unionOf(list('all-8b') ?? EMPTY, list('own-8b') ?? EMPTY);
+const inLists =
+  (lists: BuiltLists['lists']): HashesOf =>
+  (name) =>
+    lists.get(name) ?? EMPTY;
+
+const unionOf = (one: Uint8Array, other: Uint8Array): Uint8Array =>
+  applyChange(one, { removed: EMPTY, added: without(other, one) });
+
+/** Returns what changes in the expressions of a half. What one list loses may still be in the other. */
+const changeOf = (half: Half, before: HashesOf, after: HashesOf): Change => {
+  const changes = LISTS_OF[half].map((name) => changeBetween(before(name), after(name)));
+  const removed = changes.map((change) => change.removed).reduce(unionOf);
+  return {
+    removed: LISTS_OF[half].reduce((left, name) => without(left, after(name)), removed),
+    added: changes.map((change) => change.added).reduce(unionOf),
+  };
+};
 
 /** Stores the names of what is listed, for the process that builds. */
 export class ListNames {
-  /** The hashes that are or will be named; undefined if that is not known. */
-  private named: ReadonlyMap<Half, Uint8Array> | undefined;
+  /** The lists whose names are stored, but for the backlog; undefined if that is not known. */
+  private named: BuiltLists['lists'] | undefined;
+  /** The lists of which all other names are unlisted; undefined if that is not known. */
+  private kept: BuiltLists['lists'] | undefined;
   private backlog: readonly { readonly half: Half; readonly hashes: Uint8Array }[] = [];
 
   constructor(private readonly pool: Pool) {}
 
-  /** Called when another process may have stored names. */
+  /** Called when another process may have stored names, or when what was stored was not published. */
   reset(): void {
     this.named = undefined;
+    this.kept = undefined;
   }
 
   /**
@@ -169,33 +192,52 @@ export class ListNames {
    */
   async store(built: BuiltLists, served: readonly ServedList[]): Promise<void> {
     const before = this.named;
-    this.named = undefined;
-    if (before === undefined) {
-      this.backlog = [];
-      // A version of before local lists does not know the names when it redacts.
-      await FORGET_NAMES.run(this.pool, {});
-    }
     const areNamed = served.every(({ head }) => head?.hasNames === true);
-    const listed = new Map(HALVES.map((half) => [half, hashesOf(half, (name) => built.lists.get(name))]));
-    for (const [half, hashes] of listed) {
-      const published = hashesOf(half, (name) => served.find((each) => each.name === name)?.current?.hashes);
-      const { removed, added } = changeBetween(before?.get(half) ?? published, hashes);
-      if (before !== undefined || areNamed) await this.name(built, half, added);
-      if (before === undefined) this.backlog = [...this.backlog, { half, hashes }];
-      await this.unlist(half, before === undefined ? await this.others(half, hashes) : removed);
-    }
+    if (built.lists === before && this.backlog.length === 0 && areNamed) return;
+    this.named = undefined;
+    // A version of before local lists does not know the names when it redacts.
+    if (before === undefined) await FORGET_NAMES.run(this.pool, {});
+    const after = inLists(built.lists);
+    const published: HashesOf = (name) => served.find((each) => each.name === name)?.current?.hashes ?? EMPTY;
+    if (before === undefined)
+      this.backlog = HALVES.flatMap((half) => LISTS_OF[half].map((name) => ({ half, hashes: after(name) })));
+    if (before !== undefined || areNamed)
+      for (const half of HALVES)
+        await this.name(built, half, changeOf(half, before === undefined ? published : inLists(before), after).added);
     await this.reduceBacklog(built);
-    this.named = listed;
+    // Repeated until the lists say so, because the names of a first list may be stored before the list is.
+    if (!areNamed && this.backlog.length === 0) await MARK_NAMED.run(this.pool, {});
+    this.named = built.lists;
+  }
+
+  /**
+   * Unlists the names of what a published version no longer has. Not before it is published: a process that has lost the
+   * lease would unlist names of versions that it does not know.
+   * @throws the database's error; the next call then compares all names
+   */
+  async unlistOthers({ lists }: BuiltLists): Promise<void> {
+    const before = this.kept;
+    this.kept = undefined;
+    for (const half of HALVES)
+      if (before !== undefined) await this.unlist(half, changeOf(half, inLists(before), inLists(lists)).removed);
+      else {
+        const listed = Buffer.concat(LISTS_OF[half].map(inLists(lists)));
+        const others = await OTHER_NAMES.run(this.pool, { hashes: listed, isAsk: half === 'ask' });
+        await this.unlist(half, Buffer.concat(others.map((row) => row.hash)));
+      }
+    this.kept = lists;
   }
 
   private async reduceBacklog(built: BuiltLists): Promise<void> {
-    const [first, ...others] = this.backlog;
-    if (first === undefined) return;
-    const end = HASHES_AT_ONCE * HASH_BYTES;
-    await this.name(built, first.half, first.hashes.subarray(0, end));
-    const rest = { ...first, hashes: first.hashes.subarray(end) };
-    this.backlog = rest.hashes.length > 0 ? [rest, ...others] : others;
-    if (this.backlog.length === 0) await MARK_NAMED.run(this.pool, {});
+    if (this.backlog.length === 0) return;
+    let bytes = HASHES_AT_ONCE * HASH_BYTES;
+    const left: { half: Half; hashes: Uint8Array }[] = [];
+    for (const { half, hashes } of this.backlog) {
+      await this.name(built, half, hashes.subarray(0, bytes));
+      if (hashes.length > bytes) left.push({ half, hashes: hashes.subarray(bytes) });
+      bytes = Math.max(0, bytes - hashes.length);
+    }
+    this.backlog = left;
   }
 
   private async name(built: BuiltLists, half: Half, hashes: Uint8Array): Promise<void> {
@@ -203,10 +245,12 @@ export class ListNames {
     const isAsk = half === 'ask';
     const missing = await NAMELESS_HASHES.run(this.pool, { hashes: bufferOf(hashes), isAsk });
     if (missing.length === 0) return;
-    const names = await built.namesOf(
+    const found = await built.namesOf(
       half,
       missing.map((row) => row.hash),
     );
+    const isException = ({ exceptionHost }: ExpressionName): boolean => exceptionHost !== undefined;
+    const names = [...found.filter(isException), ...found.filter((name) => !isException(name))];
     const yielding = new CooperativeYield();
     for (let from = 0; from < names.length; from += NAMES_AT_ONCE) {
       const rows = names.slice(from, from + NAMES_AT_ONCE).map((name) => ({ ...name, hash: hashOf(name.expression) }));
@@ -215,13 +259,12 @@ export class ListNames {
     }
   }
 
-  private async others(half: Half, hashes: Uint8Array): Promise<Uint8Array> {
-    const rows = await OTHER_NAMES.run(this.pool, { hashes: bufferOf(hashes), isAsk: half === 'ask' });
-    return Buffer.concat(rows.map(({ hash: one }) => one));
-  }
-
   private async unlist(half: Half, hashes: Uint8Array): Promise<void> {
-    if (hashes.length > 0) await UNLIST_NAMES.run(this.pool, { hashes: bufferOf(hashes), isAsk: half === 'ask' });
+    const bytes = NAMES_AT_ONCE * HASH_BYTES;
+    for (let from = 0; from < hashes.length; from += bytes) {
+      const some = bufferOf(hashes.subarray(from, from + bytes));
+      await UNLIST_NAMES.run(this.pool, { hashes: some, isAsk: half === 'ask' });
+    }
   }
 }
 

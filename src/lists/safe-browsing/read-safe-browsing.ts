@@ -4,7 +4,9 @@ import { Invalid } from '../../errors.js';
 import { queryOf } from '../../http/requests.js';
 import { limit } from '../../limits.js';
 import { WatchPool } from '../../read-models/pools.js';
+import { FollowedLists } from '../followed-lists.js';
 import { NAMES_BETWEEN } from '../names/list-names.js';
+import { namedBy } from '../served-list.js';
 import type { Responses } from './messages.js';
 import { PrefixLists, WAIT_SECONDS } from './prefix-lists.js';
 
@@ -57,15 +59,22 @@ export class ReadPrefixListsHandler implements IQueryHandler<ReadPrefixLists> {
 
 @QueryHandler(SearchHashes)
 export class SearchHashesHandler implements IQueryHandler<SearchHashes> {
-  constructor(private readonly pool: WatchPool) {}
+  constructor(
+    private readonly pool: WatchPool,
+    private readonly followed: FollowedLists,
+  ) {}
 
-  /** @throws Invalid unless there are 1 to 256 prefixes of 4 bytes; the database's error */
+  /**
+   * @throws Invalid unless there are 1 to 256 prefixes of 4 bytes; NotBuilt until all names are stored, because a blocked
+   *   host may be stored before what is not blocked below it; the database's error
+   */
   async execute({ prefixes }: SearchHashes): Promise<Responses['SearchHashesResponse']> {
     if (prefixes.length === 0 || prefixes.length > MAX_PREFIXES)
       throw new Invalid(`Send 1 to ${MAX_PREFIXES} hashPrefixes`);
     const wanted = prefixes.map((prefix) => Buffer.from(prefix, 'base64'));
     if (wanted.some(({ length }) => length !== PREFIX_BYTES))
       throw new Invalid(`hashPrefixes must have ${PREFIX_BYTES} bytes each, in base64`);
+    for (const list of this.followed.lists) namedBy(list);
     const rows = await NAMES_BETWEEN.run(this.pool, {
       lowest: wanted.map((prefix) => Buffer.concat([prefix, LOWEST])),
       highest: wanted.map((prefix) => Buffer.concat([prefix, HIGHEST])),
