@@ -98,9 +98,9 @@ export const OLD_NAMES = expiringRows({
 export const NAMES_OF = statement(
   'list-names-of',
   { hashes: 'bytea', isAsk: 'boolean' },
-  { expression: 'text', isException: 'boolean' },
+  { hash: 'bytea', expression: 'text', isException: 'boolean' },
   `
-    select n.expression, n.exception_host is not null as "isException" from ${HASHES} h
+    select distinct n.hash, n.expression, n.exception_host is not null as "isException" from ${HASHES} h
     join service.list_names n on n.hash = h.hash and n.is_ask = :isAsk order by n.hash`,
 );
 
