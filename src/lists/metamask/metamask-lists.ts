@@ -109,6 +109,8 @@ export class MetaMaskLists {
     sizeCalculation: ({ length }) => length,
   });
 
+  private readonly making = new Map<string, Promise<Buffer>>();
+
   constructor(
     private readonly pool: Pool,
     private readonly clock: Clock,
@@ -137,37 +139,52 @@ export class MetaMaskLists {
     const [ofList, ofAsk] = [namedBy(list), namedBy(ask)];
     const isNewest = second >= secondOf(Math.max(ofList.head.cutAt, ofAsk.head.cutAt));
     const key = `${list.name} ${ofList.version.token} ${ofAsk.version.token} ${isNewest ? '' : second}`;
-    const made = this.differences.get(key);
+    const made = this.differences.get(key) ?? this.making.get(key);
     if (made !== undefined) return made;
-    const data = isNewest ? [] : await this.differencesSince(ofList, ofAsk, second);
-    const body = Buffer.from(JSON.stringify({ data }));
-    this.differences.set(key, body);
-    return body;
+    const making = (isNewest ? Promise.resolve([]) : this.differencesSince(ofList, ofAsk, second)).then((data) =>
+      Buffer.from(JSON.stringify({ data })),
+    );
+    this.making.set(key, making);
+    try {
+      const body = await making;
+      this.differences.set(key, body);
+      return body;
+    } finally {
+      this.making.delete(key);
+    }
   }
 
   private async differencesSince(list: CurrentList, ask: CurrentList, second: number): Promise<Difference[]> {
-    const found: Difference[] = [];
-    const names = [list.name, ask.name];
-    const from = (second + 1) * 1_000;
-    for (const { name, cutAt, removed, added } of await VERSIONS_SINCE.run(this.pool, {
-      names,
-      from,
+    const versions = await VERSIONS_SINCE.run(this.pool, {
+      names: [list.name, ask.name],
+      from: (second + 1) * 1_000,
       maxBytes: MAX_HASHES * HASH_BYTES,
-    })) {
-      const isAsk = name === ask.name;
-      const timestamp = secondOf(cutAt);
-      for (const [isRemoval, hashes] of [
-        [true, removed],
-        [false, added],
-      ] as const)
-        for (const row of await NAMES_OF.run(this.pool, { hashes, isAsk })) {
-          const difference = differenceOf(row, timestamp, isRemoval);
-          if (difference !== undefined) found.push(difference);
-        }
+    });
+    // One query for all versions, which may be a thousand.
+    const found = new Map<boolean, ReadonlyMap<string, Name>>();
+    for (const isAsk of [false, true]) {
+      const ofHalf = versions.filter(({ name }) => (name === ask.name) === isAsk);
+      const hashes = Buffer.concat(ofHalf.flatMap(({ removed, added }) => [removed, added]));
+      const rows = hashes.length === 0 ? [] : await NAMES_OF.run(this.pool, { hashes, isAsk });
+      found.set(isAsk, new Map(rows.map((row) => [row.hash.toString('latin1'), row])));
     }
-    return found;
+    return versions.flatMap(({ name, cutAt, removed, added }) => {
+      const names = found.get(name === ask.name)!;
+      const of = (hashes: Buffer, isRemoval: boolean): Difference[] =>
+        textsOf(hashes).flatMap((hash) => {
+          const row = names.get(hash);
+          return (row && differenceOf(row, secondOf(cutAt), isRemoval)) ?? [];
+        });
+      return [...of(removed, true), ...of(added, false)];
+    });
   }
 }
+
+/** Returns the hashes as keys of a map. */
+const textsOf = (hashes: Buffer): string[] =>
+  Array.from({ length: hashes.length / HASH_BYTES }, (_, n) =>
+    hashes.toString('latin1', n * HASH_BYTES, (n + 1) * HASH_BYTES),
+  );
 
 interface Name {
   readonly expression: string;

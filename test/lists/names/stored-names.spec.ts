@@ -4,11 +4,13 @@ import { Registry } from 'prom-client';
 import type { BuiltLists } from '../../../src/lists/built-lists.js';
 import { LIST_NAMES } from '../../../src/lists/built-lists.js';
 import type { FollowedLists } from '../../../src/lists/followed-lists.js';
+import { MetaMaskLists } from '../../../src/lists/metamask/metamask-lists.js';
 import { ADD_NAMES, ListNames, NAMES_BETWEEN, NAMES_OF } from '../../../src/lists/names/list-names.js';
 import { ListPublishing } from '../../../src/lists/publishing.js';
 import { SearchHashes, SearchHashesHandler } from '../../../src/lists/safe-browsing/read-safe-browsing.js';
 import { followLists, NotBuilt, ServedList } from '../../../src/lists/served-list.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { TestClock } from '../../support/test-clock.js';
 import { listOf } from '../random-hashes.js';
 
 /** More names than are stored between two versions of a first list. */
@@ -122,4 +124,26 @@ describe('The names of a list', () => {
       expect((await found(...names)).toSorted()).toEqual(names.slice(1).toSorted());
     },
   );
+
+  it('are read with one query for all versions, which requests at the same time share', async () => {
+    const names = Array.from({ length: 6 }, (_, n) => `h${n}.example/`);
+    const { served, follow, publishing } = newProcess(...names.map((_, n) => built(...names.slice(0, n + 1))));
+    for (const _ of names) await publishing.round();
+    await follow();
+    let queries = 0;
+    const counting = {
+      query: (...sent: Parameters<typeof database.pool.query>) => {
+        queries += 1;
+        return database.pool.query(...sent);
+      },
+    } as unknown as typeof database.pool;
+    const metamask = new MetaMaskLists(counting, new TestClock());
+    const [all, , ask] = served;
+    const bodies = await Promise.all([0, 0].map((second) => metamask.since(all!, ask!, second)));
+    expect(queries).toBeLessThanOrEqual(3);
+    const { data } = JSON.parse(bodies[0]!.toString()) as { data: { url: string; timestamp: number }[] };
+    expect(data.map(({ url }) => `${url}/`)).toEqual(names);
+    expect(new Set(data.map(({ timestamp }) => timestamp)).size).toBe(names.length);
+    expect(bodies[1]).toEqual(bodies[0]);
+  });
 });
