@@ -214,16 +214,10 @@ describe("MetaMask's controller", () => {
     );
   });
 
-  it('gets a list without compression too, and hosts of command servers, of which there are none', async () => {
-    const get = (encoding: string) =>
-      fetch(`${app.url}/v2/lists/own-8b/metamask/v1/stalelist?key=${key}`, {
-        headers: { 'accept-encoding': encoding },
-      });
-    const [plain, compressed] = [await get('identity'), await get('gzip')];
-    expect([plain, compressed].map(({ headers }) => headers.get('content-encoding'))).toEqual([null, 'gzip']);
-    const texts = [await plain.text(), await compressed.text()];
-    expect(texts[1]).toBe(texts[0]);
-    expect(texts[0]).toContain('"first0.example"');
+  it('gets a compressed list, and hosts of command servers, of which there are none', async () => {
+    const response = await fetch(`${app.url}/v2/lists/own-8b/metamask/v1/stalelist?key=${key}`);
+    expect(response.headers.get('content-encoding')).toBe('gzip');
+    expect(await response.text()).toContain('"first0.example"');
     const { body } = await read('/v2/lists/all-8b/metamask/v1/request-blocklist?timestamp=0');
     expect(body).toMatchObject({ recentlyAdded: [], recentlyRemoved: [] });
   });

@@ -87,6 +87,10 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
       'select count(*) as rows from (select from … t … where … limit …) expired',
     ],
   },
+  'src/lists/names/list-names.ts': {
+    by: 'test/lists/names/list-names.spec.ts',
+    sql: ['lock table service.list_names in share row exclusive mode'],
+  },
   'src/cli/erasing/statistics-sql.ts': {
     by: 'test/features/erase.spec.ts',
     sql: ['select from … limit 1', 'alter table … …'],

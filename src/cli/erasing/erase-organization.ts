@@ -40,7 +40,7 @@ import { Conflict, NotFound } from '../../errors.js';
 import { renewStatistics } from './statistics-sql.js';
 import { DROP_SNAPSHOT, LOCK_IF_FREE } from '../../postgres/statement.js';
 import { VERSION } from '../../runtime/version.js';
-import { FORGET_NAMES } from '../../lists/names/list-names.js';
+import { forgetNames } from '../../lists/names/list-names.js';
 import { dropPreviousTables } from '../../read-models/previous-version.js';
 import { awaitProjections } from '../projections.js';
 
@@ -250,7 +250,7 @@ const eraseAlone = async (
     await dropShadowTables(pool);
     await dropPreviousTables(session.pool);
     await awaitProjections(session, position);
-    await FORGET_NAMES.run(pool, {});
+    await forgetNames(pool);
     await pause(Math.max(0, since + SETTLE_MS - (await databaseTime(pool))));
     await eraseRows(pool, subject, onProgress);
     if (log.eraser === undefined) await rewriteLateEvents(session, subject, onProgress);

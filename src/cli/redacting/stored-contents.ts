@@ -10,7 +10,7 @@ import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { newEvent } from '../../event-log/new-event.js';
 import { OrganizationIsErased } from '../../errors.js';
 import { databaseTime } from '../../postgres/clock.js';
-import { FORGET_NAMES } from '../../lists/names/list-names.js';
+import { forgetNames } from '../../lists/names/list-names.js';
 import { dropPreviousTables } from '../../read-models/previous-version.js';
 import { awaitProjections } from '../projections.js';
 import type { Session } from '../session.js';
@@ -192,7 +192,7 @@ export const redactEvents = async <Found extends FoundEvent>(
     }
   await dropPreviousTables(session.pool);
   await awaitProjections(session, last);
-  await FORGET_NAMES.run(session.pool, {});
+  await forgetNames(session.pool);
   await contents.rewrite(await withoutErased(session, left), onRewritten);
 };
 

@@ -1,7 +1,5 @@
 import { Guards } from '../../asset-check/lists/guards.js';
 import type { HostingSuffixes } from '../../asset-check/lists/hosting-suffixes.js';
-import { hashOfText } from '../../asset-check/lists/host-table.js';
-import type { OwnStatuses } from '../../asset-check/own/own-statuses.js';
 import type { Source } from '../../asset-check/sources/sources.js';
 import { hashOfKey } from '../../assets/asset.js';
 import { type BuiltLists, GUARDS, type ListName } from '../built-lists.js';
@@ -32,10 +30,21 @@ interface Kept {
 const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
   one.length === other.length && one.every((each, n) => each === other[n]);
 
+/** Returns the names of those of some hashes that have one. */
+const namesOf = async ({ all, own }: Kept, half: Half, hashes: readonly Buffer[]): Promise<ExpressionName[]> => {
+  const ofOwn = new Set(await own.expressionsOf(half, hashes));
+  const expressions = new Set([...ofOwn, ...(await all.expressionsOf(half, hashes))]);
+  return [...expressions].flatMap((expression) => {
+    const named = namedExpression(half, expression);
+    if (named === undefined) return [];
+    const exceptionHost = named.isException ? named.host : undefined;
+    return [{ expression, exceptionHost, assetHash: ofOwn.has(expression) ? hashOfKey(named.key) : '' }];
+  });
+};
+
 /** Builds the local lists from the verdicts of the sources. */
 export class ListBuilder {
   private readonly suffixes: SuffixIndex;
-  private readonly own: OwnStatuses | undefined;
   private kept: Kept | undefined;
 
   /** @param sources the configured sources, without guards */
@@ -45,7 +54,6 @@ export class ListBuilder {
     private readonly guards = new Guards(),
   ) {
     this.suffixes = new SuffixIndex(suffixes);
-    this.own = sources.flatMap(({ of }) => (of.kind === 'own' ? [of.statuses] : []))[0];
   }
 
   /**
@@ -76,25 +84,8 @@ export class ListBuilder {
       covers: listed.map(({ id }) => id),
       notCovered,
       unread: this.guards.areLoaded ? unread : [...unread, GUARDS],
-      namesOf: (half, hashes) => this.namesOf(kept, half, hashes),
+      namesOf: (half, hashes) => namesOf(kept, half, hashes),
     };
-  }
-
-  private async namesOf({ all, own }: Kept, half: Half, hashes: readonly Buffer[]): Promise<readonly ExpressionName[]> {
-    const ofOwn = new Set(await own.expressionsOf(half, hashes));
-    const expressions = new Set([...ofOwn, ...(await all.expressionsOf(half, hashes))]);
-    return [...expressions].flatMap((expression) => {
-      const named = namedExpression(half, expression);
-      if (named === undefined) return [];
-      const exceptionHost = named.isException ? named.host : undefined;
-      return [{ expression, exceptionHost, assetHash: ofOwn.has(expression) ? this.assetHashOf(named.key) : '' }];
-    });
-  }
-
-  /** @returns undefined if the key has no own status */
-  private assetHashOf(key: string): string | undefined {
-    const found = [...(this.own?.withHash(hashOfText(key)) ?? [])];
-    return found.some(([known]) => known === key) ? hashOfKey(key) : undefined;
   }
 
   /** A list that is replaced frees its table, so what was built of it may lack entries, and is not kept. */
@@ -125,6 +116,7 @@ export class ListBuilder {
 
   /** Returns the keys of the own statuses that have changed; undefined if that is not known. */
   private takeChanges(now: number): ReadonlySet<string> | undefined {
-    return this.own === undefined ? new Set() : this.own.takeChanges(now);
+    const own = this.sources.find(({ of }) => of.kind === 'own')?.of;
+    return own?.kind === 'own' ? own.statuses.takeChanges(now) : new Set();
   }
 }

@@ -1,4 +1,3 @@
-import { createGunzip } from 'node:zlib';
 import { Controller, Get, Param, Query, Res, type Type } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
@@ -6,7 +5,6 @@ import type { FastifyReply } from 'fastify';
 import { Access, type Requirement } from '../../http/access/access.js';
 import { LISTS_PATH } from '../../http/access/request-key.js';
 import { ApiFailure } from '../../http/errors/error-body.dto.js';
-import { acceptsGzip } from '../../http/responses/accept.js';
 import { JSON_TYPE } from '../../http/responses/send-snapshot.js';
 import { ListsRequest } from '../lists.dto.js';
 import { METAMASK_LISTS, ReadDifferencesForMetaMask, ReadWholeForMetaMask } from './read-metamask.js';
@@ -26,19 +24,20 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
       operationId: 'getMetaMaskList',
       summary: "Read a whole list in the form of MetaMask's controller",
       description:
-        'Hosts only. A list is at most 5 minutes old; what has changed since `lastUpdated` is in `diffsSince`.',
+        'Hosts only, always compressed with gzip. A list is at most 5 minutes old; `diffsSince` has what has changed since ' +
+        'its `lastUpdated`.',
     })
     @NAME
     @ApiOkResponse({ content: { 'application/json': { schema: { type: 'object' } } } })
     @ApiFailure(404, 'There is no such list.')
-    async whole(@Param('name') name: string, @Query() _: ListsRequest, @Res() reply: FastifyReply): Promise<void> {
+    async whole(
+      @Param('name') name: string,
+      @Query() _: ListsRequest,
+      @Res({ passthrough: true }) reply: FastifyReply,
+    ): Promise<Buffer> {
       const body = await this.queries.execute(new ReadWholeForMetaMask({ name }));
-      void reply.headers(headers).type(JSON_TYPE);
-      if (acceptsGzip(String(reply.request.headers['accept-encoding'] ?? '')))
-        return void reply.header('content-encoding', 'gzip').send(body);
-      const unzip = createGunzip();
-      unzip.end(body);
-      void reply.send(unzip);
+      void reply.headers({ ...headers, 'content-encoding': 'gzip' }).type(JSON_TYPE);
+      return body;
     }
 
     @Get('v2/diffsSince/:second')

@@ -7,10 +7,9 @@ export interface ExpressionName {
   /** Undefined: the content is blocked. Otherwise the host at or below which something is not. */
   readonly exceptionHost: string | undefined;
   /**
-   * The hash of the asset whose own status it is; empty for an entry of a list. Undefined if the asset is not known: the
-   * name is then deleted once no list has the expression.
+   * The hash of the asset whose own status it may be; empty for an entry of a list.
    */
-  readonly assetHash: string | undefined;
+  readonly assetHash: string;
 }
 
 /** What other clients than ours can do with an expression. */

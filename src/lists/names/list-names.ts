@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { expiringRows } from '../../read-models/expiry.js';
+import { inTransaction } from '../../postgres/transaction.js';
 import { CLOCK, statement } from '../../postgres/statement.js';
 import { CooperativeYield } from '../../flow/time.js';
 import type { BuiltLists, ListName } from '../built-lists.js';
@@ -24,11 +25,10 @@ export const NAMELESS_HASHES = statement(
       select from service.list_names n where n.hash = listed.hash and n.is_ask = :isAsk and n.unlisted_at is null)`,
 );
 
-/** Whether the own status of a name `n` still names its asset. */
-const HAS_ASSET = `(n.asset_hash is null or n.asset_hash = '' or exists (
-  select from read.asset_statuses s where s.asset_hash = n.asset_hash and s.asset <> ''))`;
-
-/** Adds names, but none of an asset that has been redacted meanwhile. */
+/**
+ * Adds names, but none of an asset that has been redacted meanwhile. Of an own status whose asset is not in the table, a
+ * redaction would not find the name, so it is deleted as soon as no list has the expression.
+ */
 export const ADD_NAMES = statement(
   'list-names-add',
   {
@@ -40,9 +40,11 @@ export const ADD_NAMES = statement(
   },
   `
     insert into service.list_names (hash, is_ask, expression, exception_host, asset_hash)
-    select n.hash, :isAsk, n.expression, reverse(n.exception_host), n.asset_hash
+    select n.hash, :isAsk, n.expression, reverse(n.exception_host),
+      case when n.asset_hash = '' or s.asset_hash is not null then n.asset_hash end
     from unnest(:hash, :expression, :exceptionHost, :assetHash) n (hash, expression, exception_host, asset_hash)
-    where ${HAS_ASSET}
+    left join read.asset_statuses s on s.asset_hash = n.asset_hash
+    where s.asset is distinct from ''
     on conflict (hash, is_ask) do update set unlisted_at = null, asset_hash = excluded.asset_hash`,
 );
 
@@ -80,12 +82,23 @@ export const MARK_NAMED = statement(
   'update service.lists set has_names = true where not has_names',
 );
 
-/** Deletes the names of own statuses whose asset was redacted or erased. */
 export const FORGET_NAMES = statement(
   'list-names-forget',
   {},
-  `delete from service.list_names n where not ${HAS_ASSET}`,
+  `
+    delete from service.list_names n where n.asset_hash <> '' and not exists (
+      select from read.asset_statuses s where s.asset_hash = n.asset_hash and s.asset <> '')`,
 );
+
+/**
+ * Deletes the names of own statuses whose asset was redacted or erased. Waits for names that are being added, which may be
+ * older than the redaction.
+ */
+export const forgetNames = (pool: Pool): Promise<void> =>
+  inTransaction(pool, async (connection) => {
+    await connection.query('lock table service.list_names in share row exclusive mode');
+    await FORGET_NAMES.run(connection, {});
+  });
 
 /** Names that were removed before the oldest version whose changes a client can ask for. */
 export const OLD_NAMES = expiringRows({
@@ -196,7 +209,7 @@ export class ListNames {
     if (built.lists === before && this.backlog.length === 0 && areNamed) return;
     this.named = undefined;
     // A version of before local lists does not know the names when it redacts.
-    if (before === undefined) await FORGET_NAMES.run(this.pool, {});
+    if (before === undefined) await forgetNames(this.pool);
     const after = inLists(built.lists);
     const published: HashesOf = (name) => served.find((each) => each.name === name)?.current?.hashes ?? EMPTY;
     if (before === undefined)

@@ -56,6 +56,12 @@ const ALWAYS = {
   metadata: { threatTypes: ['SOCIAL_ENGINEERING'], hashLength: 'FOUR_BYTES' },
 } as const;
 
+/** The prefixes of a version, which all its updates lead to. */
+interface Prefixes {
+  readonly prefixes: Uint32Array;
+  readonly sha256Checksum: Buffer;
+}
+
 /** The lists of Safe Browsing, made of the hashes of local lists. */
 export class PrefixLists {
   private readonly made = new LRUCache<string, HashList>({
@@ -63,6 +69,7 @@ export class PrefixLists {
     sizeCalculation: ({ additionsFourBytes: added, compressedRemovals: removed }) =>
       1_000 + (added?.encodedData.length ?? 0) + (removed?.encodedData.length ?? 0),
   });
+  private readonly prefixes = new WeakMap<Uint8Array, Prefixes>();
   private readonly making = new Map<string, Promise<HashList>>();
 
   constructor(private readonly lists: readonly ServedList[]) {}
@@ -99,7 +106,7 @@ export class PrefixLists {
     { version }: CurrentList,
     change: ReturnType<ServedList['changeSince']> | undefined,
   ): Promise<HashList> {
-    const prefixes = prefixesOf(version.hashes);
+    const { prefixes, sha256Checksum } = this.prefixesOf(version.hashes);
     const changed = await change;
     const before =
       changed === undefined
@@ -112,8 +119,17 @@ export class PrefixLists {
       ...(changed !== undefined && { partialUpdate: true }),
       ...(added.length > 0 && { additionsFourBytes: await riceOf(added) }),
       ...(removed.length > 0 && { compressedRemovals: await riceOf(removed) }),
-      sha256Checksum: checksumOf(prefixes),
+      sha256Checksum,
       ...ALWAYS,
     };
+  }
+
+  private prefixesOf(hashes: Uint8Array): Prefixes {
+    const known = this.prefixes.get(hashes);
+    if (known !== undefined) return known;
+    const prefixes = prefixesOf(hashes);
+    const made = { prefixes, sha256Checksum: checksumOf(prefixes) };
+    this.prefixes.set(hashes, made);
+    return made;
   }
 }

@@ -4,9 +4,10 @@ import { type BuiltLists, LIST_NAMES } from '../../../src/lists/built-lists.js';
 import type { Half } from '../../../src/lists/expressions.js';
 import type { ExpressionName } from '../../../src/lists/names/expression-names.js';
 import { ADD_LISTS, READ_LISTS } from '../../../src/lists/list-versions.js';
-import { FORGET_NAMES, ListNames, NAMES_BETWEEN, OLD_NAMES } from '../../../src/lists/names/list-names.js';
+import { ADD_NAMES, forgetNames, ListNames, NAMES_BETWEEN, OLD_NAMES } from '../../../src/lists/names/list-names.js';
 import { deleteExpired } from '../../../src/read-models/expiry.js';
 import { ServedList } from '../../../src/lists/served-list.js';
+import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 
 let database: TestDatabase;
@@ -26,7 +27,7 @@ const ofOwn = (expression: string, assetHash: string): ExpressionName => ({ ...o
 const exception = (expression: string, exceptionHost: string): ExpressionName => ({
   expression,
   exceptionHost,
-  assetHash: undefined,
+  assetHash: '',
 });
 
 interface Names {
@@ -166,11 +167,44 @@ describe('The names of lists', () => {
     await store(names, lists, served);
     expect(await stored()).toEqual(['one.example/', 'three.example/', 'two.example/']);
     await status('aa', '');
-    await FORGET_NAMES.run(database.pool, {});
+    await forgetNames(database.pool);
     expect(await stored()).toEqual(['three.example/', 'two.example/']);
     names.reset();
     await store(names, lists, served);
     expect(await stored()).toEqual(['three.example/', 'two.example/']);
+  });
+
+  it('of an asset are forgotten also if they are being added while it is redacted', async () => {
+    await database.pool.query(
+      `insert into read.asset_statuses (asset_hash, asset, status, position) values ('aa', 'URL:a.example', 'BLOCKED', 1)`,
+    );
+    const builder = await database.pool.connect();
+    try {
+      await builder.query('begin');
+      const row = { hash: hashOf('a.example/'), expression: 'a.example/', exceptionHost: undefined, assetHash: 'aa' };
+      await ADD_NAMES.runEach(builder, [row], { isAsk: false });
+      await database.pool.query(`update read.asset_statuses set asset = ''`);
+      const forgotten = forgetNames(database.pool);
+      await eventually('the redaction waits', async () => {
+        const { rows } = await database.pool.query(
+          `select from pg_locks where not granted and mode ~ 'ShareRowExclusive'`,
+        );
+        return rows.length > 0;
+      });
+      await builder.query('commit');
+      await forgotten;
+    } finally {
+      builder.release();
+    }
+    expect(await stored()).toEqual([]);
+  });
+
+  it('of an own status whose asset no table names are deleted with it', async () => {
+    const names = new ListNames(database.pool);
+    await names.store(built({ list: [ofOwn('one.example/', 'aa')] }), served);
+    expect(await stored()).toEqual(['one.example/']);
+    await names.unlistOthers(built({}));
+    expect(await stored()).toEqual([]);
   });
 
   it('of removed contents expire', async () => {
