@@ -599,7 +599,8 @@ create table service.list_names (
   expression text collate "C" not null,
   -- The host, written backwards, at or below which something is not blocked. Absent: the content is blocked.
   exception_host text collate "C",
-  -- The asset whose own status it is; empty for an entry of a list. Absent if not known.
+  -- The hash of the asset whose own status it is, by which a redaction finds the name; empty for an entry of a list.
+  -- Absent if a redaction could not find it: the row is then deleted once no list has the expression.
   asset_hash text collate "C",
   -- Since when no list has the expression, in ms.
   unlisted_at bigint,

@@ -1,5 +1,5 @@
 import type { Half } from './expressions.js';
-import type { ExpressionName } from './names/expression-names.js';
+import type { StoredName } from './names/expression-names.js';
 
 /** The lists, whose entries are the first 8 bytes of the SHA-256 of an expression. */
 export const LIST_NAMES = ['all-8b', 'own-8b', 'ask-8b'] as const;
@@ -16,7 +16,7 @@ export interface BuiltLists {
   /** The ids of sources that may be listed and have never been read, and `GUARDS` if a guard has not. */
   readonly unread: readonly string[];
   /** Returns the names of those of these hashes that have one. Not called while the next lists are built. */
-  readonly namesOf: (half: Half, hashes: readonly Buffer[]) => Promise<readonly ExpressionName[]>;
+  readonly namesOf: (half: Half, hashes: readonly Buffer[]) => Promise<readonly StoredName[]>;
 }
 
 /** Stands for the guards in `unread`. No source has this id. */

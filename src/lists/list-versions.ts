@@ -46,8 +46,6 @@ export const READ_WHOLE_LIST = statement(
     where name = :name and hashes is not null order by number desc limit 1`,
 );
 
-/** The most versions of a response for MetaMask. */
-const MAX_VERSIONS = limit('versions in a response for MetaMask', 1_000, 'versions', 'request', 'the oldest are sent');
 const ROW_BYTES = 128;
 const SIZE = `${ROW_BYTES} + octet_length(removed) + octet_length(added)`;
 /** The first of the newest versions that together take at most this many bytes. */
@@ -58,7 +56,9 @@ export const FIRST_OF_NEWEST = statement(
   `
     select min(number) as number from (
       select number, sum(${SIZE}) over (order by number desc rows unbounded preceding) as bytes
-      from service.list_versions where name = :name
+      from (
+        select * from service.list_versions where name = :name order by number desc limit :maxBytes / ${ROW_BYTES}
+      ) v
     ) newest where bytes <= :maxBytes`,
 );
 
@@ -78,19 +78,24 @@ export const READ_LIST_VERSIONS = statement(
     ) sized where nth = 1 or bytes <= :maxBytes order by number`,
 );
 
-/** The versions of two lists from an instant on, oldest first: at least one, and at most about `maxBytes`. */
+/** The most versions of a response for MetaMask. */
+const MAX_VERSIONS = limit('versions in a response for MetaMask', 1_000, 'versions', 'request', 'the oldest are sent');
+/**
+ * The versions of two lists from an instant on, oldest first: those of one publication together, and at most about `maxBytes`
+ * unless the first ones take more.
+ */
 export const VERSIONS_SINCE = statement(
   'lists-read-since',
   { names: 'text[]', from: 'bigint', maxBytes: 'bigint' },
   { name: 'text', cutAt: 'bigint', removed: 'bytea', added: 'bytea' },
   `
     select name, cut_at as "cutAt", removed, added from (
-      select *, sum(octet_length(removed) + octet_length(added)) over in_order as bytes, row_number() over in_order as nth
+      select *, sum(octet_length(removed) + octet_length(added)) over in_order as bytes, rank() over in_order as nth
       from (
         select * from service.list_versions where cut_at >= :from and name = any(:names)
-        order by cut_at limit ${MAX_VERSIONS}
+        order by cut_at fetch first ${MAX_VERSIONS} rows with ties
       ) v
-      window in_order as (order by cut_at, name rows unbounded preceding)
+      window in_order as (order by cut_at range unbounded preceding)
     ) sized where nth = 1 or bytes <= :maxBytes order by cut_at, name`,
 );
 

@@ -22,7 +22,8 @@ import { listsController } from './lists.controller.js';
 import { metamaskController } from './metamask/metamask.controller.js';
 import { MetaMaskLists } from './metamask/metamask-lists.js';
 import { ReadDifferencesForMetaMaskHandler, ReadWholeForMetaMaskHandler } from './metamask/read-metamask.js';
-import { OLD_NAMES } from './names/list-names.js';
+import { OLD_NAMES } from './names/name-statements.js';
+import { NameReads } from './names/name-reads.js';
 import { readSigner, type Signer } from './publish-lists.js';
 import { type Build, ListPublishing } from './publishing.js';
 import { ReadListHandler, ReadListsHandler } from './read-lists.js';
@@ -113,10 +114,11 @@ export class ListsModule implements OnApplicationBootstrap, BeforeApplicationShu
         ReadDifferencesForMetaMaskHandler,
         ReadPrefixListsHandler,
         SearchHashesHandler,
+        NameReads,
         {
           provide: MetaMaskLists,
-          useFactory: (pool: WatchPool) => new MetaMaskLists(pool, monotonic),
-          inject: [WatchPool],
+          useFactory: (names: NameReads) => new MetaMaskLists(names, monotonic),
+          inject: [NameReads],
         },
         {
           provide: PrefixLists,

@@ -87,7 +87,7 @@ const STATEMENTS_RUN_BY_A_SPEC: Readonly<Record<string, { readonly by: string; r
       'select count(*) as rows from (select from … t … where … limit …) expired',
     ],
   },
-  'src/lists/names/list-names.ts': {
+  'src/lists/names/name-statements.ts': {
     by: 'test/lists/names/list-names.spec.ts',
     sql: ['lock table service.list_names in share row exclusive mode'],
   },

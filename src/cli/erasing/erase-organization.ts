@@ -40,7 +40,7 @@ import { Conflict, NotFound } from '../../errors.js';
 import { renewStatistics } from './statistics-sql.js';
 import { DROP_SNAPSHOT, LOCK_IF_FREE } from '../../postgres/statement.js';
 import { VERSION } from '../../runtime/version.js';
-import { forgetNames } from '../../lists/names/list-names.js';
+import { forgetNames } from '../../lists/names/name-statements.js';
 import { dropPreviousTables } from '../../read-models/previous-version.js';
 import { awaitProjections } from '../projections.js';
 

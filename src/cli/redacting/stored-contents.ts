@@ -10,7 +10,7 @@ import { ErasedOrganizations } from '../../event-log/erased-organizations.js';
 import { newEvent } from '../../event-log/new-event.js';
 import { OrganizationIsErased } from '../../errors.js';
 import { databaseTime } from '../../postgres/clock.js';
-import { forgetNames } from '../../lists/names/list-names.js';
+import { forgetNames } from '../../lists/names/name-statements.js';
 import { dropPreviousTables } from '../../read-models/previous-version.js';
 import { awaitProjections } from '../projections.js';
 import type { Session } from '../session.js';

@@ -4,7 +4,7 @@ import type { Source } from '../../asset-check/sources/sources.js';
 import { hashOfKey } from '../../assets/asset.js';
 import { type BuiltLists, GUARDS, type ListName } from '../built-lists.js';
 import type { Half } from '../expressions.js';
-import { type ExpressionName, namedExpression } from '../names/expression-names.js';
+import { type StoredName, namedExpression } from '../names/expression-names.js';
 import { KeptLists } from './kept-lists.js';
 import { areListable } from './known-hosts.js';
 import { SuffixIndex } from './suffixes.js';
@@ -31,7 +31,7 @@ const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
   one.length === other.length && one.every((each, n) => each === other[n]);
 
 /** Returns the names of those of some hashes that have one. */
-const namesOf = async ({ all, own }: Kept, half: Half, hashes: readonly Buffer[]): Promise<ExpressionName[]> => {
+const namesOf = async ({ all, own }: Kept, half: Half, hashes: readonly Buffer[]): Promise<StoredName[]> => {
   const ofOwn = new Set(await own.expressionsOf(half, hashes));
   const expressions = new Set([...ofOwn, ...(await all.expressionsOf(half, hashes))]);
   return [...expressions].flatMap((expression) => {

@@ -34,7 +34,8 @@ export const READ_BY_SERVICE: ReadonlySet<string> = new Set([
   ...carrierHosts(),
   ...profileDomains(),
 ]);
-const isReadByService = (host: string): boolean => withParents(host).some((one) => READ_BY_SERVICE.has(one));
+/** Whether only the service can read the pages of a host. */
+export const isReadByService = (host: string): boolean => withParents(host).some((one) => READ_BY_SERVICE.has(one));
 
 /** Returns the hosts that belong to a profile. */
 const hostsOfProfile = (key: string): string[] => {

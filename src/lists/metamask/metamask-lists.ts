@@ -1,20 +1,25 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { LRUCache } from 'lru-cache';
-import type { Pool } from 'pg';
 import { limit } from '../../limits.js';
 import { type Clock } from '../../flow/time.js';
-import { NAMES_AFTER, NAMES_OF } from '../names/list-names.js';
+import type { RowOf } from '../../postgres/statement.js';
+import type { NameReads } from '../names/name-reads.js';
+import { NAMES_AFTER, NAMES_OF } from '../names/name-statements.js';
 import { VERSIONS_SINCE } from '../list-versions.js';
 import { type CurrentList, namedBy, type ServedList } from '../served-list.js';
 import { HASH_BYTES, lowerBound, wordsOf } from '../sorted-hashes.js';
 
 /** The names of MetaMask's lists in its differences. */
-const TARGET = 'eth_phishing_detect_config';
+const BLOCKLIST = 'eth_phishing_detect_config.blocklist';
+const ALLOWLIST = 'eth_phishing_detect_config.allowlist';
+/** A host that no list can have. */
+const NEVER_LISTED = 'nothing.invalid';
+const MS_PER_SECOND = 1_000;
 const NAMES_PER_PAGE = 5_000;
 /** Clients read the differences since a whole list, so it need not be the newest. */
 const WHOLE_EVERY_MS = limit('interval of whole lists for MetaMask', 300_000, 'ms', 'list', 'the earlier one is sent');
-/** A client that is further behind asks again with the second of the last difference. */
+/** A client that is further behind asks again, from the last difference on. One version is sent whole. */
 const MAX_HASHES = limit(
   'changed hashes in a response for MetaMask',
   20_000,
@@ -35,20 +40,17 @@ const compress = promisify(gzip);
 /** A change of a list, as MetaMask's controller reads it. */
 interface Difference {
   readonly url: string;
-  /** Seconds since 1970. No two versions have the same second. */
+  /** Seconds since 1970. No two versions of a list have the same second. */
   readonly timestamp: number;
   readonly targetList: string;
   readonly isRemoval?: true;
 }
 
-const secondOf = (ms: number): number => Math.floor(ms / 1_000);
+const secondOf = (ms: number): number => Math.floor(ms / MS_PER_SECOND);
 
 /** Returns the host of `HOST/`; undefined of a page, which these lists do not have. */
 const blockedHost = (expression: string): string | undefined =>
   expression.indexOf('/') === expression.length - 1 ? expression.slice(0, -1) : undefined;
-
-/** Returns the host of an exception: without `!`, `=` or `*`, and without what follows the host. */
-const exceptionHost = (expression: string): string => expression.replace(/^[!=*]+/, '').split('/', 1)[0]!;
 
 const has = ({ version }: CurrentList, hash: Buffer): boolean => {
   const words = wordsOf(version.hashes);
@@ -56,13 +58,13 @@ const has = ({ version }: CurrentList, hash: Buffer): boolean => {
   return at < version.hashes.length && hash.equals(version.hashes.subarray(at, at + HASH_BYTES));
 };
 
-/** JSON texts, collected in few buffers. */
-class JsonStrings {
+/** The elements of a JSON array, collected in few buffers. */
+class JsonList {
   private readonly parts: Buffer[] = [];
 
-  add(texts: readonly string[]): void {
-    if (texts.length === 0) return;
-    const text = texts.map((each) => JSON.stringify(each)).join();
+  add(elements: readonly unknown[]): void {
+    if (elements.length === 0) return;
+    const text = JSON.stringify(elements).slice(1, -1);
     this.parts.push(Buffer.from(this.parts.length === 0 ? text : `,${text}`));
   }
 
@@ -72,18 +74,20 @@ class JsonStrings {
 }
 
 /** Returns a list as its controller knows it, compressed. */
-const wholeOf = async (pool: Pool, list: CurrentList, ask: CurrentList): Promise<Buffer> => {
-  const [blocked, allowed] = [new JsonStrings(), new JsonStrings()];
+const wholeOf = async (names: NameReads, list: CurrentList, ask: CurrentList): Promise<Buffer> => {
+  const [blocked, allowed] = [new JsonList(), new JsonList()];
   const hosts = new Set<string>();
   let after: { hash: Buffer; isAsk: boolean } = { hash: Buffer.alloc(0), isAsk: true };
   for (;;) {
-    const rows = await NAMES_AFTER.run(pool, { ...after, limit: NAMES_PER_PAGE });
+    const rows = await names.run(NAMES_AFTER, { ...after, limit: NAMES_PER_PAGE });
     const listed = rows.filter(({ hash, isAsk }) => has(isAsk ? ask : list, hash));
-    blocked.add(listed.flatMap(({ expression, isException }) => (isException ? [] : (blockedHost(expression) ?? []))));
-    const added = listed.flatMap(({ expression, isException }) => (isException ? [exceptionHost(expression)] : []));
-    const fresh = new Set(added.filter((host) => !hosts.has(host)));
+    blocked.add(
+      listed.flatMap(({ expression, exceptionHost }) => (exceptionHost === null && blockedHost(expression)) || []),
+    );
+    const found = new Set(listed.flatMap(({ exceptionHost }) => exceptionHost ?? []));
+    const fresh = [...found].filter((host) => !hosts.has(host));
     for (const host of fresh) hosts.add(host);
-    allowed.add([...fresh]);
+    allowed.add(fresh);
     if (rows.length < NAMES_PER_PAGE) break;
     after = rows.at(-1)!;
   }
@@ -112,7 +116,7 @@ export class MetaMaskLists {
   private readonly making = new Map<string, Promise<Buffer>>();
 
   constructor(
-    private readonly pool: Pool,
+    private readonly names: NameReads,
     private readonly clock: Clock,
   ) {}
 
@@ -125,25 +129,31 @@ export class MetaMaskLists {
     const [ofList, ofAsk] = [namedBy(list), namedBy(ask)];
     const made = this.wholes.get(list.name);
     if (made !== undefined && this.clock.now() < made.at + WHOLE_EVERY_MS) return made.body;
-    const body = wholeOf(this.pool, ofList, ofAsk);
+    const body = wholeOf(this.names, ofList, ofAsk);
     this.wholes.set(list.name, { at: this.clock.now(), body });
-    body.catch(() => this.wholes.delete(list.name));
+    body.catch(() => this.wholes.get(list.name)?.body === body && this.wholes.delete(list.name));
     return body;
   }
 
   /**
-   * Returns what has changed after a second, oldest first, as JSON.
+   * Returns what has changed after a second, oldest first, as JSON, compressed with gzip.
    * @throws NotBuilt until the names of the list are stored
    */
   async since(list: ServedList, ask: ServedList, second: number): Promise<Buffer> {
     const [ofList, ofAsk] = [namedBy(list), namedBy(ask)];
     const isNewest = second >= secondOf(Math.max(ofList.head.cutAt, ofAsk.head.cutAt));
-    const key = `${list.name} ${ofList.version.token} ${ofAsk.version.token} ${isNewest ? '' : second}`;
+    const versions = isNewest
+      ? []
+      : await this.names.run(VERSIONS_SINCE, {
+          names: [list.name, ask.name],
+          from: (second + 1) * MS_PER_SECOND,
+          maxBytes: MAX_HASHES * HASH_BYTES,
+        });
+    // All seconds before the same version have the same answer.
+    const key = `${list.name} ${ofList.version.token} ${ofAsk.version.token} ${versions[0]?.cutAt ?? ''}`;
     const made = this.differences.get(key) ?? this.making.get(key);
     if (made !== undefined) return made;
-    const making = (isNewest ? Promise.resolve([]) : this.differencesSince(ofList, ofAsk, second)).then((data) =>
-      Buffer.from(JSON.stringify({ data })),
-    );
+    const making = differencesOf(this.names, versions, ask.name);
     this.making.set(key, making);
     try {
       const body = await making;
@@ -153,51 +163,83 @@ export class MetaMaskLists {
       this.making.delete(key);
     }
   }
-
-  private async differencesSince(list: CurrentList, ask: CurrentList, second: number): Promise<Difference[]> {
-    const versions = await VERSIONS_SINCE.run(this.pool, {
-      names: [list.name, ask.name],
-      from: (second + 1) * 1_000,
-      maxBytes: MAX_HASHES * HASH_BYTES,
-    });
-    // One query for all versions, which may be a thousand.
-    const found = new Map<boolean, ReadonlyMap<string, Name>>();
-    for (const isAsk of [false, true]) {
-      const ofHalf = versions.filter(({ name }) => (name === ask.name) === isAsk);
-      const hashes = Buffer.concat(ofHalf.flatMap(({ removed, added }) => [removed, added]));
-      const rows = hashes.length === 0 ? [] : await NAMES_OF.run(this.pool, { hashes, isAsk });
-      found.set(isAsk, new Map(rows.map((row) => [row.hash.toString('latin1'), row])));
-    }
-    return versions.flatMap(({ name, cutAt, removed, added }) => {
-      const names = found.get(name === ask.name)!;
-      const of = (hashes: Buffer, isRemoval: boolean): Difference[] =>
-        textsOf(hashes).flatMap((hash) => {
-          const row = names.get(hash);
-          return (row && differenceOf(row, secondOf(cutAt), isRemoval)) ?? [];
-        });
-      return [...of(removed, true), ...of(added, false)];
-    });
-  }
 }
 
-/** Returns the hashes as keys of a map. */
-const textsOf = (hashes: Buffer): string[] =>
+type Version = RowOf<typeof VERSIONS_SINCE>;
+
+/** Some hashes that a version changed. */
+interface Part {
+  readonly isAsk: boolean;
+  readonly timestamp: number;
+  readonly isRemoval: boolean;
+  readonly hashes: Buffer;
+}
+
+const PART_BYTES = NAMES_PER_PAGE * HASH_BYTES;
+
+const partsOf = ({ name, cutAt, removed, added }: Version, askName: string): Part[] =>
+  [removed, added].flatMap((hashes, n) =>
+    Array.from({ length: Math.ceil(hashes.length / PART_BYTES) }, (_, at) => ({
+      isAsk: name === askName,
+      timestamp: secondOf(cutAt),
+      isRemoval: n === 0,
+      hashes: hashes.subarray(at * PART_BYTES, (at + 1) * PART_BYTES),
+    })),
+  );
+
+/** Puts parts together whose names are read at once, in order. */
+const batchesOf = (parts: readonly Part[]): Part[][] => {
+  const batches: Part[][] = [];
+  let bytes = PART_BYTES;
+  for (const part of parts) {
+    bytes += part.hashes.length;
+    if (bytes > PART_BYTES) {
+      batches.push([]);
+      bytes = part.hashes.length;
+    }
+    batches.at(-1)!.push(part);
+  }
+  return batches;
+};
+
+const keysOf = (hashes: Buffer): string[] =>
   Array.from({ length: hashes.length / HASH_BYTES }, (_, n) =>
     hashes.toString('latin1', n * HASH_BYTES, (n + 1) * HASH_BYTES),
   );
 
-interface Name {
-  readonly expression: string;
-  readonly isException: boolean;
-}
+type Name = RowOf<typeof NAMES_OF>;
 
-const differenceOf = ({ expression, isException }: Name, timestamp: number, isRemoval: boolean) => {
-  if (isException) {
-    // Another exception of the same host may remain, so an allowed host stays until the next whole list.
-    if (isRemoval) return undefined;
-    return { url: exceptionHost(expression), timestamp, targetList: `${TARGET}.allowlist` };
+const readNames = async (names: NameReads, parts: readonly Part[], isAsk: boolean): Promise<Map<string, Name>> => {
+  const hashes = Buffer.concat(parts.filter((part) => part.isAsk === isAsk).map((part) => part.hashes));
+  const rows = hashes.length === 0 ? [] : await names.run(NAMES_OF, { hashes, isAsk });
+  return new Map(rows.map((row) => [row.hash.toString('latin1'), row]));
+};
+
+const differencesOf = async (names: NameReads, versions: readonly Version[], askName: string): Promise<Buffer> => {
+  const json = new JsonList();
+  let newest = 0;
+  for (const batch of batchesOf(versions.flatMap((version) => partsOf(version, askName)))) {
+    const [ofLists, ofAsk] = [await readNames(names, batch, false), await readNames(names, batch, true)];
+    const found = batch.flatMap((part) =>
+      keysOf(part.hashes).flatMap((key) => {
+        const name = (part.isAsk ? ofAsk : ofLists).get(key);
+        return (name && differenceOf(name, part)) ?? [];
+      }),
+    );
+    json.add(found);
+    newest = found.at(-1)?.timestamp ?? newest;
   }
+  const last = versions.at(-1);
+  // A client asks for what is newer than the newest difference that it has seen, and would get these versions for ever.
+  if (last !== undefined && newest < secondOf(last.cutAt))
+    json.add([{ url: NEVER_LISTED, timestamp: secondOf(last.cutAt), targetList: BLOCKLIST, isRemoval: true }]);
+  return compress(Buffer.concat([Buffer.from('{"data":['), ...json.buffers, Buffer.from(']}')]));
+};
+
+const differenceOf = ({ expression, exceptionHost }: Name, { timestamp, isRemoval }: Part): Difference | undefined => {
+  // Another exception of the same host may remain, so an allowed host stays until the next whole list.
+  if (exceptionHost !== null) return isRemoval ? undefined : { url: exceptionHost, timestamp, targetList: ALLOWLIST };
   const url = blockedHost(expression);
   if (url === undefined) return undefined;
-  return { url, timestamp, targetList: `${TARGET}.blocklist`, ...(isRemoval && { isRemoval }) };
+  return { url, timestamp, targetList: BLOCKLIST, ...(isRemoval && { isRemoval }) };
 };

@@ -57,7 +57,7 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Buffer> {
       const body = await this.queries.execute(new ReadDifferencesForMetaMask({ name, second }));
-      void reply.headers(headers).type(JSON_TYPE);
+      void reply.headers({ ...headers, 'content-encoding': 'gzip' }).type(JSON_TYPE);
       return body;
     }
 

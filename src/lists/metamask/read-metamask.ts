@@ -12,7 +12,7 @@ const SECOND = /^\d{1,11}$/;
 /** Reads a whole list: JSON, compressed with gzip. */
 export class ReadWholeForMetaMask extends queryOf<Buffer, { readonly name: string }>() {}
 
-/** Reads what has changed in a list after a second: JSON. */
+/** Reads what has changed in a list after a second: JSON, compressed with gzip. */
 export class ReadDifferencesForMetaMask extends queryOf<Buffer, { readonly name: string; readonly second: string }>() {}
 
 /**

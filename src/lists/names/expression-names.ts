@@ -1,8 +1,9 @@
 import { isInternalHost } from '../../assets/ip-address.js';
+import { isReadByService } from '../build/listed.js';
 import type { Half } from '../expressions.js';
 
-/** The name of an expression. */
-export interface ExpressionName {
+/** An expression as it is stored for other clients. */
+export interface StoredName {
   readonly expression: string;
   /** Undefined: the content is blocked. Otherwise the host at or below which something is not. */
   readonly exceptionHost: string | undefined;
@@ -21,19 +22,22 @@ export interface NamedExpression {
   readonly isException: boolean;
 }
 
+/** Google has hosts that carry links in every country. */
+const IS_GOOGLE = /(?:^|\.)google\./;
 /** `!`; `=` or `*`; HOST; then `/`, `/*` or `/PATH`, which may end in `$` or `/`. */
 const EXPRESSION = /^(!?)([=*]?)((?:[a-z0-9_-]+\.)+[a-z0-9_-]+)(?:\/|\/\*|(\/.*?)[$/]?)$/;
 
 /**
  * Reads an expression for clients that know only `HOST/` and `HOST/PATH`.
  * @returns undefined if such a client can neither use the expression nor wrongly block because of it: accounts, mailboxes,
- *   ranges, imitations, and what is blocked only at or only below
+ *   ranges, imitations, what is blocked only at or only below, and hosts whose pages only the service reads
  */
 export const namedExpression = (half: Half, expression: string): NamedExpression | undefined => {
   const [, not, only, host, path] = EXPRESSION.exec(expression) ?? [];
   // The check looks up no internal host, whatever is listed.
   if (host === undefined || isInternalHost(host, !/\.\d+$/.test(host))) return undefined;
   const isException = half === 'ask' || not === '!';
-  if (!isException && only !== '') return undefined;
+  // Of hosts whose pages only the service reads, the clients would look up the pages.
+  if (!isException && (only !== '' || isReadByService(host) || IS_GOOGLE.test(host))) return undefined;
   return { key: path === undefined ? `URL:${host}` : `PAGE:${host}${path}`, host, isException };
 };

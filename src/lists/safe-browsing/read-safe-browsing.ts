@@ -3,9 +3,9 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Invalid } from '../../errors.js';
 import { queryOf } from '../../http/requests.js';
 import { limit } from '../../limits.js';
-import { WatchPool } from '../../read-models/pools.js';
 import { FollowedLists } from '../followed-lists.js';
-import { NAMES_BETWEEN } from '../names/list-names.js';
+import { NameReads } from '../names/name-reads.js';
+import { NAMES_BETWEEN } from '../names/name-statements.js';
 import { namedBy } from '../served-list.js';
 import type { Responses } from './messages.js';
 import { PrefixLists, WAIT_SECONDS } from './prefix-lists.js';
@@ -60,7 +60,7 @@ export class ReadPrefixListsHandler implements IQueryHandler<ReadPrefixLists> {
 @QueryHandler(SearchHashes)
 export class SearchHashesHandler implements IQueryHandler<SearchHashes> {
   constructor(
-    private readonly pool: WatchPool,
+    private readonly names: NameReads,
     private readonly followed: FollowedLists,
   ) {}
 
@@ -75,7 +75,7 @@ export class SearchHashesHandler implements IQueryHandler<SearchHashes> {
     if (wanted.some(({ length }) => length !== PREFIX_BYTES))
       throw new Invalid(`hashPrefixes must have ${PREFIX_BYTES} bytes each, in base64`);
     for (const list of this.followed.lists) namedBy(list);
-    const rows = await NAMES_BETWEEN.run(this.pool, {
+    const rows = await this.names.run(NAMES_BETWEEN, {
       lowest: wanted.map((prefix) => Buffer.concat([prefix, LOWEST])),
       highest: wanted.map((prefix) => Buffer.concat([prefix, HIGHEST])),
       limit: MAX_FOUND,

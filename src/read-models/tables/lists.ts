@@ -42,7 +42,10 @@ export interface ListTables {
     expression: string;
     /** The host, written backwards, at or below which something is not blocked. Absent: the content is blocked. */
     exception_host: string | null;
-    /** The asset whose own status it is; empty for an entry of a list. Absent if not known. */
+    /**
+     * The hash of the asset whose own status it is, by which a redaction finds the name; empty for an entry of a list. Absent
+     * if a redaction could not find it: the row is then deleted once no list has the expression.
+     */
     asset_hash: string | null;
     /** Since when no list has the expression, in ms. */
     unlisted_at: number | null;

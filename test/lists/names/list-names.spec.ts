@@ -2,9 +2,10 @@ import { hash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type BuiltLists, LIST_NAMES } from '../../../src/lists/built-lists.js';
 import type { Half } from '../../../src/lists/expressions.js';
-import type { ExpressionName } from '../../../src/lists/names/expression-names.js';
+import type { StoredName } from '../../../src/lists/names/expression-names.js';
 import { ADD_LISTS, READ_LISTS } from '../../../src/lists/list-versions.js';
-import { ADD_NAMES, forgetNames, ListNames, NAMES_BETWEEN, OLD_NAMES } from '../../../src/lists/names/list-names.js';
+import { ListNames } from '../../../src/lists/names/list-names.js';
+import { ADD_NAMES, forgetNames, NAMES_BETWEEN, OLD_NAMES } from '../../../src/lists/names/name-statements.js';
 import { deleteExpired } from '../../../src/read-models/expiry.js';
 import { ServedList } from '../../../src/lists/served-list.js';
 import { eventually } from '../../support/eventually.js';
@@ -22,17 +23,17 @@ const hashOf = (expression: string): Buffer => hash('sha256', expression, 'buffe
 const listOf = (expressions: readonly string[]): Buffer =>
   Buffer.concat(expressions.map(hashOf).sort((one, other) => Buffer.compare(one, other)));
 
-const ofList = (expression: string): ExpressionName => ({ expression, exceptionHost: undefined, assetHash: '' });
-const ofOwn = (expression: string, assetHash: string): ExpressionName => ({ ...ofList(expression), assetHash });
-const exception = (expression: string, exceptionHost: string): ExpressionName => ({
+const ofList = (expression: string): StoredName => ({ expression, exceptionHost: undefined, assetHash: '' });
+const ofOwn = (expression: string, assetHash: string): StoredName => ({ ...ofList(expression), assetHash });
+const exception = (expression: string, exceptionHost: string): StoredName => ({
   expression,
   exceptionHost,
   assetHash: '',
 });
 
 interface Names {
-  readonly list?: readonly ExpressionName[];
-  readonly ask?: readonly ExpressionName[];
+  readonly list?: readonly StoredName[];
+  readonly ask?: readonly StoredName[];
 }
 
 const built = ({ list = [], ask = [] }: Names): BuiltLists => ({
@@ -197,6 +198,29 @@ describe('The names of lists', () => {
       builder.release();
     }
     expect(await stored()).toEqual([]);
+  });
+
+  it('say whose they are, also if another list has the same expression', async () => {
+    await database.pool.query(
+      `insert into read.asset_statuses (asset_hash, asset, status, position) values ('aa', 'URL:a.example', 'BLOCKED', 1)`,
+    );
+    const names = new ListNames(database.pool);
+    const hashes = listOf(['a.example/']);
+    const withLists = (own: Uint8Array, assetHash: string): BuiltLists => ({
+      ...built({ list: [ofOwn('a.example/', assetHash)] }),
+      lists: new Map([
+        ['all-8b', hashes],
+        ['own-8b', own],
+      ]),
+    });
+    const whose = async (): Promise<string[]> =>
+      (await database.pool.query('select asset_hash from service.list_names')).rows.map((row) => row.asset_hash);
+    await names.store(withLists(Buffer.alloc(0), ''), served);
+    expect(await whose()).toEqual(['']);
+    await names.store(withLists(hashes, 'aa'), served);
+    expect(await whose()).toEqual(['aa']);
+    await names.store(withLists(Buffer.alloc(0), ''), served);
+    expect(await whose()).toEqual(['']);
   });
 
   it('of an own status whose asset no table names are deleted with it', async () => {

@@ -98,6 +98,11 @@ describe('The names of local lists', () => {
     1_200_000,
   );
 
+  it.each(['m.facebook.com/', 'evil.mimecast.com/', 'sites.google.com/'])(
+    'do not have %s, because only the service reads the pages there',
+    (expression) => expect(namedExpression('list', expression)).toBeUndefined(),
+  );
+
   it.each([
     ['Safe Browsing', isFoundBySafeBrowsing],
     ["MetaMask's controller", isFoundByMetaMask],

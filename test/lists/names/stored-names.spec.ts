@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
+import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { BuiltLists } from '../../../src/lists/built-lists.js';
 import { LIST_NAMES } from '../../../src/lists/built-lists.js';
 import type { FollowedLists } from '../../../src/lists/followed-lists.js';
 import { MetaMaskLists } from '../../../src/lists/metamask/metamask-lists.js';
-import { ADD_NAMES, ListNames, NAMES_BETWEEN, NAMES_OF } from '../../../src/lists/names/list-names.js';
+import { ListNames } from '../../../src/lists/names/list-names.js';
+import { NameReads } from '../../../src/lists/names/name-reads.js';
+import { ADD_NAMES, NAMES_BETWEEN, NAMES_OF } from '../../../src/lists/names/name-statements.js';
 import { ListPublishing } from '../../../src/lists/publishing.js';
 import { SearchHashes, SearchHashesHandler } from '../../../src/lists/safe-browsing/read-safe-browsing.js';
 import { followLists, NotBuilt, ServedList } from '../../../src/lists/served-list.js';
@@ -49,7 +52,7 @@ const newProcess = (...builds: BuiltLists[]) => {
   const follow = (): Promise<void> => followLists(database.pool, served);
   const build = (): Promise<BuiltLists | undefined> => Promise.resolve(builds.shift());
   const publishing = new ListPublishing(database.pool, served, follow, build, new Registry());
-  const search = new SearchHashesHandler(database.pool, { lists: served } as unknown as FollowedLists);
+  const search = new SearchHashesHandler(new NameReads(database.pool), { lists: served } as unknown as FollowedLists);
   return { served, follow, publishing, search };
 };
 
@@ -76,18 +79,13 @@ describe('The names of a list', () => {
     expect(await found(last)).toEqual([last]);
   }, 30_000);
 
-  it('stay if a process that has lost the lease builds without them', async () => {
-    const one = newProcess(built('a.example/'));
-    await one.publishing.round();
-    const { served } = one;
-    const late = new ListNames(database.pool);
+  it('stay while a process that has lost the lease has built without them, and has not published', async () => {
+    const { publishing, served } = newProcess(built('a.example/'));
+    await publishing.round();
     await newProcess(built('a.example/', 'b.example/', '!c.b.example/')).publishing.round();
-    // It has not published yet that the list has moved.
-    await late.store(built('a.example/'), served);
+    await new ListNames(database.pool).store(built('a.example/'), served);
     expect(await found('a.example/', 'b.example/')).toEqual(['a.example/']);
     expect(await NAMES_OF.run(database.pool, { hashes: hashOf('!c.b.example/'), isAsk: false })).toHaveLength(1);
-    await late.unlistOthers(built('a.example/'));
-    expect(await NAMES_OF.run(database.pool, { hashes: hashOf('!c.b.example/'), isAsk: false })).toEqual([]);
   });
 
   it('are unlisted once the version without them is published', async () => {
@@ -125,25 +123,69 @@ describe('The names of a list', () => {
     },
   );
 
-  it('are read with one query for all versions, which requests at the same time share', async () => {
-    const names = Array.from({ length: 6 }, (_, n) => `h${n}.example/`);
-    const { served, follow, publishing } = newProcess(...names.map((_, n) => built(...names.slice(0, n + 1))));
-    for (const _ of names) await publishing.round();
-    await follow();
-    let queries = 0;
-    const counting = {
-      query: (...sent: Parameters<typeof database.pool.query>) => {
-        queries += 1;
-        return database.pool.query(...sent);
-      },
-    } as unknown as typeof database.pool;
-    const metamask = new MetaMaskLists(counting, new TestClock());
-    const [all, , ask] = served;
-    const bodies = await Promise.all([0, 0].map((second) => metamask.since(all!, ask!, second)));
-    expect(queries).toBeLessThanOrEqual(3);
-    const { data } = JSON.parse(bodies[0]!.toString()) as { data: { url: string; timestamp: number }[] };
-    expect(data.map(({ url }) => `${url}/`)).toEqual(names);
-    expect(new Set(data.map(({ timestamp }) => timestamp)).size).toBe(names.length);
-    expect(bodies[1]).toEqual(bodies[0]);
+  describe("in MetaMask's differences", () => {
+    /** Publishes the lists one after the other. */
+    const publish = async (...lists: BuiltLists[]) => {
+      const { served, follow, publishing } = newProcess(...lists);
+      // The names of a long first list take two rounds more.
+      for (let n = 0; n < lists.length + 2; n += 1) await publishing.round();
+      await follow();
+      let queries = 0;
+      const counting = {
+        query: (...sent: Parameters<typeof database.pool.query>) => {
+          queries += 1;
+          return database.pool.query(...sent);
+        },
+      } as unknown as typeof database.pool;
+      const metamask = new MetaMaskLists(new NameReads(counting), new TestClock());
+      const since = async (second: number): Promise<{ url: string; timestamp: number; targetList: string }[]> =>
+        JSON.parse(gunzipSync(await metamask.since(served[0]!, served[2]!, second)).toString()).data;
+      return { since, queries: () => queries };
+    };
+
+    it('are read with one query for all versions, which requests at the same time share', async () => {
+      const names = Array.from({ length: 6 }, (_, n) => `h${n}.example/`);
+      const { since, queries } = await publish(...names.map((_, n) => built(...names.slice(0, n + 1))));
+      const [data, again] = await Promise.all([since(0), since(1)]);
+      expect(queries()).toBe(3);
+      expect(data.map(({ url }) => `${url}/`)).toEqual(names);
+      expect(new Set(data.map(({ timestamp }) => timestamp)).size).toBe(names.length);
+      expect(again).toEqual(data);
+    });
+
+    it('are reached by a client also beyond versions without names', async () => {
+      const unnamed = Array.from({ length: 20_001 }, (_, n) => `ADDRESS:${n}`);
+      const some = { ...built('first.example/', ...unnamed), namesOf: () => Promise.resolve([]) };
+      const { since } = await publish(
+        built('first.example/'),
+        some,
+        built('first.example/', ...unnamed, 'last.example/'),
+      );
+      const urls: string[] = [];
+      let second = 0;
+      for (let n = 0; n < 4; n += 1)
+        for (const { url, timestamp } of await since(second)) {
+          urls.push(url);
+          second = Math.max(second, timestamp);
+        }
+      expect(urls).toEqual(['first.example', 'nothing.invalid', 'last.example']);
+    }, 30_000);
+
+    it('come together if two lists of one publication have them, however many they are', async () => {
+      const hosts = Array.from({ length: 20_001 }, (_, n) => `h${n}.example/`);
+      const lists = built(...hosts);
+      const ask = hashOf('h1.example/*');
+      const { since } = await publish({
+        ...lists,
+        lists: new Map([...lists.lists, ['ask-8b' as const, ask]]),
+        namesOf: (half, hashes) =>
+          half === 'ask'
+            ? Promise.resolve([{ expression: 'h1.example/*', exceptionHost: 'h1.example', assetHash: '' }])
+            : lists.namesOf(half, hashes),
+      });
+      const data = await since(0);
+      expect(data).toHaveLength(hosts.length + 1);
+      expect(data.filter(({ targetList }) => targetList.endsWith('allowlist'))).toMatchObject([{ url: 'h1.example' }]);
+    }, 30_000);
   });
 });
