@@ -60,6 +60,7 @@ const FULL_SIZE = [
   'features/retention',
   'lists/build/kept-lists',
   'lists/lists-and-check',
+  'lists/names/expression-names',
   'projections/asset-statuses',
   'projections/false-positives',
   'projections/engine/parked',

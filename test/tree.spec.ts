@@ -20,6 +20,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'event-log/postgres/conditional-appends.spec.ts': 'the cost of conditional appends in log.append',
   'lists/lists-and-check.spec.ts': 'the verdicts of local lists are those of the check',
   'lists/local-list-vectors.spec.ts': 'docs/examples/local-list-vectors.json',
+  'lists/names/stored-names.spec.ts': 'the names of local lists, as processes publish them and clients find them',
   'lists/versions.spec.ts': 'stored versions of local lists, as processes publish and follow them',
   'asset-check/field-cases.spec.ts': 'lists and spellings of real clients',
   'assets/carried-links.spec.ts': 'links that carry links',

@@ -9,6 +9,9 @@ import { JSON_TYPE } from '../../http/responses/send-snapshot.js';
 import { ListsRequest } from '../lists.dto.js';
 import { METAMASK_LISTS, ReadDifferencesForMetaMask, ReadWholeForMetaMask } from './read-metamask.js';
 
+/** When the hosts of command servers last changed. */
+const NEVER = '1970-01-01T00:00:00.000Z';
+
 /** Creates the routes that `@metamask/phishing-controller` reads. @param access as for all local lists */
 export const metamaskController = (access: Requirement, headers: Readonly<Record<string, string>>): Type => {
   const NAME = ApiParam({ name: 'name', enum: METAMASK_LISTS });
@@ -71,7 +74,7 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
     @ApiOkResponse({ content: { 'application/json': { schema: { type: 'object' } } } })
     requests(@Query() _: ListsRequest, @Res({ passthrough: true }) reply: FastifyReply): string {
       void reply.headers(headers).type(JSON_TYPE);
-      return JSON.stringify({ recentlyAdded: [], recentlyRemoved: [], lastFetchedAt: new Date().toISOString() });
+      return JSON.stringify({ recentlyAdded: [], recentlyRemoved: [], lastFetchedAt: NEVER });
     }
   }
   return MetaMaskController;
