@@ -1,5 +1,6 @@
 /** Instants are integer milliseconds since 1970-01-01T00:00:00Z; days are whole UTC days since then. */
 
+export const MS_PER_SECOND = 1_000;
 export const MS_PER_HOUR = 3_600_000;
 export const MS_PER_DAY = 86_400_000;
 

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import { type Clock, monotonic } from './time.js';
 
 /**
@@ -49,6 +50,38 @@ export const singleFlight = <Result>(
     return shared;
   };
 };
+
+/**
+ * Keeps results by key; beyond the maximum size, the least recently used are dropped. Calls for a result that is being made
+ * share it, and share a failure, which is not kept.
+ */
+export class SharedResults<Result extends object> {
+  private readonly made: LRUCache<string, Result>;
+  private readonly making = new Map<string, Promise<Result>>();
+
+  /**
+   * @param maxSize of all results together
+   * @param sizeOf the size of a result, at least 1
+   */
+  constructor(maxSize: number, sizeOf: (result: Result) => number) {
+    this.made = new LRUCache({ maxSize, sizeCalculation: sizeOf });
+  }
+
+  /** @param make called at once unless the result is known or being made */
+  async get(key: string, make: () => Promise<Result>): Promise<Result> {
+    const known = this.made.get(key) ?? this.making.get(key);
+    if (known !== undefined) return known;
+    const making = make();
+    this.making.set(key, making);
+    try {
+      const result = await making;
+      this.made.set(key, result);
+      return result;
+    } finally {
+      this.making.delete(key);
+    }
+  }
+}
 
 /**
  * Waits until all promises have settled, so that the caller can then close what they use.

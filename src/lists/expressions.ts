@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+
 /**
  * The expressions of local lists. A client looks up those of a content in an order that `docs/guides/local-lists.md` gives,
  * and the first that a list has decides. `!` before an expression says that the content is not blocked although something
@@ -22,6 +24,9 @@ export type Half = 'list' | 'ask';
 const MAX_SEGMENTS = 16;
 /** The shortest first label that may be a CID. */
 const MIN_CID_LENGTH = 46;
+
+/** Returns the SHA-256 of an expression. Lists have its first 8 bytes. */
+export const digestOf = (expression: string): Buffer => hash('sha256', expression, 'buffer');
 
 /** Whether a client can look up a path: one of plain characters that no gateway serves. */
 export const isPlainPath = (path: string): boolean =>

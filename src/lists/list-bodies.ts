@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { LRUCache } from 'lru-cache';
 import { formatInstant } from '../events/instant.js';
+import { SharedResults } from '../flow/shared-work.js';
 import { limit } from '../limits.js';
 import type { VersionMark } from './history.js';
 import { encodeRice, type RiceCoded, wordsOfHashes, wordsOfIndices } from './rice.js';
@@ -41,9 +41,8 @@ const textOf = async ({ name, version, head }: CurrentList, change: Change | und
 
 /** The JSON of lists and updates. Each is made and compressed once, and shared by the requests for it. */
 export class ListBodies {
-  private readonly made = new LRUCache<string, Buffer>({ maxSize: MAX_BYTES, sizeCalculation: ({ length }) => length });
+  private readonly made = new SharedResults<Buffer>(MAX_BYTES, ({ length }) => length);
   private readonly bytes = new WeakMap<Uint8Array, Buffer>();
-  private readonly making = new Map<string, Promise<Buffer>>();
 
   /** Returns the hashes as one buffer for all requests. */
   bytesOf(hashes: Uint8Array): Buffer {
@@ -57,39 +56,14 @@ export class ListBodies {
    * @param since the version that the client has; undefined if it needs the whole list
    * @returns JSON, as a buffer that must not be changed
    */
-  async jsonOf(
-    list: ServedList,
-    current: CurrentList,
-    since: VersionMark | undefined,
-    isGzip: boolean,
-  ): Promise<Buffer> {
+  jsonOf(list: ServedList, current: CurrentList, since: VersionMark | undefined, isGzip: boolean): Promise<Buffer> {
     const { name, version, head } = current;
     const isKnown = since !== undefined && list.canUpdate(since);
     const key = [name, version.token, head.cutAt, isKnown ? `${since.number}` : '', isGzip].join(' ');
-    const made = this.made.get(key);
-    if (made !== undefined) return made;
-    let making = this.making.get(key);
-    if (making === undefined) {
+    return this.made.get(key, async () => {
       const change = isKnown ? list.changeSince(since) : undefined;
-      making = this.make(key, current, change, isGzip);
-      this.making.set(key, making);
-    }
-    return making;
-  }
-
-  private async make(
-    key: string,
-    current: CurrentList,
-    change: Promise<Change> | undefined,
-    isGzip: boolean,
-  ): Promise<Buffer> {
-    try {
       const json = Buffer.from(await textOf(current, await change));
-      const body = isGzip ? await compress(json, { level: GZIP_LEVEL }) : json;
-      this.made.set(key, body);
-      return body;
-    } finally {
-      this.making.delete(key);
-    }
+      return isGzip ? compress(json, { level: GZIP_LEVEL }) : json;
+    });
   }
 }

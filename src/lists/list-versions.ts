@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { MS_PER_DAY } from '../events/instant.js';
 import { limit } from '../limits.js';
 import { expiringRows } from '../read-models/expiry.js';
 import { type Connection, CLOCK, json, nullable, statement } from '../postgres/statement.js';
@@ -173,7 +174,7 @@ export const BYTES_SINCE_WHOLE = statement(
 export const OLD_LIST_VERSIONS = expiringRows({
   name: 'versions of lists',
   table: 'service.list_versions',
-  where: `t.cut_at < (select ${CLOCK}) - ${KEPT_DAYS * 86_400_000} and exists (
+  where: `t.cut_at < (select ${CLOCK}) - ${KEPT_DAYS * MS_PER_DAY} and exists (
     select from service.list_versions whole where whole.name = t.name and whole.number > t.number and whole.hashes is not null)`,
 });
 

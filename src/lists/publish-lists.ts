@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
 import type { Pool } from 'pg';
-import { formatInstant } from '../events/instant.js';
+import { formatInstant, MS_PER_SECOND } from '../events/instant.js';
 import type { BuiltLists } from './built-lists.js';
 import { markOf } from './history.js';
 import { addLists, isUnchanged, type NewVersion, storeVersions } from './list-versions.js';
@@ -34,7 +34,6 @@ const EMPTY = new Uint8Array();
 const NO_CHANGE = { removed: EMPTY, added: EMPTY };
 /** How old the instant of a signed version may become, so that clients can tell a list that is current from an old one. */
 const SIGNED_EVERY_MS = 60 * 60_000;
-const MS_PER_SECOND = 1_000;
 
 interface Publication {
   /** When the build began, in ms by the database's clock. */

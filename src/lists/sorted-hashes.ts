@@ -47,6 +47,19 @@ export const lowerBound = (hashes: DataView, from: number, b: DataView, j: numbe
   return low * HASH_BYTES;
 };
 
+/** Returns the index of a hash in a list; -1 if the list does not have it. */
+export const indexOfHash = (hashes: Uint8Array, hash: Uint8Array): number => {
+  const [words, wanted] = [wordsOf(hashes), wordsOf(hash)];
+  const at = lowerBound(words, 0, wanted, 0);
+  return at < hashes.length && compare(words, at, wanted, 0) === 0 ? at / HASH_BYTES : -1;
+};
+
+/** Returns the hashes of a list one by one. They share the memory of the list. */
+export const splitHashes = (hashes: Uint8Array): Buffer[] => {
+  const bytes = bufferOf(hashes);
+  return Array.from({ length: countOf(hashes) }, (_, n) => bytes.subarray(n * HASH_BYTES, (n + 1) * HASH_BYTES));
+};
+
 /** Returns the hashes of `a` that `b` does not have. */
 export const without = (a: Uint8Array, b: Uint8Array): Uint8Array => {
   const rest = new Uint8Array(a.length);

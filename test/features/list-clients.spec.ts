@@ -4,7 +4,7 @@ import { type Coded, decode } from '../../docs/examples/local-list.js';
 import { redactAsset } from '../../src/cli/redacting/redact-asset.js';
 import { eventually } from '../support/eventually.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
-import { sentStatus, stored } from '../support/upstream.js';
+import { contentReporter } from '../support/upstream.js';
 
 const app = sharedApp({ env: { LISTS: 'on' } });
 sharedProjecting(app);
@@ -13,15 +13,9 @@ sharedProjecting(open);
 const off = sharedApp();
 
 let key: string;
-let changes = 0;
 
-const report = async (status: 'BLOCKED' | 'ALLOWED', ...contents: string[]): Promise<void> => {
-  const events = contents.map((content) => {
-    const at = new Date(Date.UTC(2026, 2, 1) + ++changes * 1_000).toISOString();
-    return sentStatus(`change-${changes}`, { asset: { type: 'URL', content }, createdAt: at, updatedAt: at, status });
-  });
-  await app.log.appendAll(events.map(stored));
-};
+const reportAll = contentReporter(() => app.log);
+const report = (status: 'BLOCKED' | 'ALLOWED', ...contents: string[]): Promise<void> => reportAll(contents, { status });
 
 const read = (path: string) => app.call(`${path}${path.includes('?') ? '&' : '?'}key=${key}`);
 

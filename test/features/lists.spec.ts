@@ -13,7 +13,7 @@ import { FollowedLists } from '../../src/lists/followed-lists.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
-import { sentStatus, stored } from '../support/upstream.js';
+import { contentReporter } from '../support/upstream.js';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
 const PUBLIC_KEY = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url').toString('base64');
@@ -29,16 +29,8 @@ sharedProjecting(open);
 const off = sharedApp();
 
 let key: string;
-let changes = 0;
 
-const reportAll = async (contents: readonly string[], data: object): Promise<void> => {
-  const events = contents.map((content) => {
-    const at = new Date(Date.UTC(2026, 2, 1) + ++changes * 1_000).toISOString();
-    const asset = { type: 'URL', content };
-    return sentStatus(`change-${changes}`, { asset, createdAt: at, updatedAt: at, ...data });
-  });
-  await app.log.appendAll(events.map(stored));
-};
+const reportAll = contentReporter(() => app.log);
 const report = (status: 'BLOCKED' | 'ALLOWED', ...contents: string[]): Promise<void> => reportAll(contents, { status });
 
 /** The client of the docs with `all-8b`. */

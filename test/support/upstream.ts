@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { eventIdOf, streamOf } from '../../src/events/streams.js';
-import type { NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
+import type { EventLog, NewEvent, RecordedEvent } from '../../src/event-log/event-log.js';
 import { parseEvent, toJson, UPSTREAM, type UpstreamEvent } from '../../src/events/event.js';
 import { newStoredKey } from '../../src/events/stored-key.js';
 import type { TestApp } from './app.js';
@@ -92,4 +92,21 @@ export const report = async (app: TestApp, key: string, events: readonly Sent[])
   const answer = await sendEvents(app, key, events);
   if (answer.body.accepted !== events.length) throw new Error(`Not all accepted: ${JSON.stringify(answer.body)}`);
   return answer;
+};
+
+/**
+ * Returns a function that reports the same of several contents to a log, as upstream does. Each report is newer than those
+ * before.
+ * @param logOf returns the log when the function is called
+ */
+export const contentReporter = (logOf: () => Pick<EventLog, 'appendAll'>) => {
+  let changes = 0;
+  return async (contents: readonly string[], data: object): Promise<void> => {
+    const events = contents.map((content) => {
+      const at = new Date(Date.UTC(2026, 2, 1) + ++changes * 1_000).toISOString();
+      const asset = { type: 'URL', content };
+      return sentStatus(`change-${changes}`, { asset, createdAt: at, updatedAt: at, ...data });
+    });
+    await logOf().appendAll(events.map(stored));
+  };
 };

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto';
 import { CooperativeYield } from '../../flow/time.js';
+import { digestOf } from '../expressions.js';
 import { compare, HASH_BYTES, lowerBound, wordsOf } from '../sorted-hashes.js';
 
 /** Hashes in ascending order without duplicates, 8 bytes each, big endian; and the group of each. */
@@ -9,7 +9,7 @@ export interface GroupedHashes {
 }
 
 /** How many hashes are moved between two looks at the clock, some 0.1 ms. */
-export const HASHES_PER_LOOK = 1_024;
+const HASHES_PER_LOOK = 1_024;
 /** Hashes are sorted in parts, by their first bits. */
 const PART_BITS = 10;
 
@@ -25,7 +25,7 @@ const indexOf = (values: BigUint64Array, from: number, to: number, value: bigint
 };
 
 /** Returns the hash of an expression as a number. */
-export const hashOf = (expression: string): bigint => hash('sha256', expression, 'buffer').readBigUInt64BE();
+export const hashOf = (expression: string): bigint => digestOf(expression).readBigUInt64BE();
 
 /** Collects the hashes of expressions, each with its group. */
 export class HashCollector {

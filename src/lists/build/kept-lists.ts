@@ -4,11 +4,11 @@ import type { OwnStatuses } from '../../asset-check/own/own-statuses.js';
 import type { Source } from '../../asset-check/sources/sources.js';
 import { CooperativeYield } from '../../flow/time.js';
 import type { Half } from '../expressions.js';
-import { HASH_BYTES, wordsOf } from '../sorted-hashes.js';
+import { indexOfHash } from '../sorted-hashes.js';
 import { type Emit, ListBuild } from './build-lists.js';
 import { EntryIndex } from './entry-index.js';
 import { Groups } from './groups.js';
-import { type GroupedHashes, HashCollector, hashOf, HASHES_PER_LOOK, replaceGroups } from './hash-set.js';
+import { type GroupedHashes, HashCollector, hashOf, replaceGroups } from './hash-set.js';
 import { addSuffixes, areListable, guardedBelow, Imitations, markImitable } from './known-hosts.js';
 import { concernedBy, Listed, PATTERN, SPECIAL } from './listed.js';
 import type { SuffixIndex } from './suffixes.js';
@@ -77,14 +77,15 @@ export class KeptLists {
 
   /** Returns the expressions that have these hashes. Lets other work run in between. */
   async expressionsOf(half: Half, hashes: readonly Buffer[]): Promise<string[]> {
-    const wanted = new Set(hashes.map((one) => one.readBigUInt64BE()));
     const kept = half === 'ask' ? this.ask : this.list;
-    const words = wordsOf(kept.hashes);
+    const wanted = new Set<bigint>();
     const groups = new Set<number>();
     const yielding = new CooperativeYield();
-    for (const [n, group] of kept.groups.entries()) {
-      if (wanted.has(words.getBigUint64(n * HASH_BYTES))) groups.add(group);
-      if (n % HASHES_PER_LOOK === 0 && yielding.isDue()) await yielding.yieldNow();
+    for (const one of hashes) {
+      wanted.add(one.readBigUInt64BE());
+      const at = indexOfHash(kept.hashes, one);
+      if (at !== -1) groups.add(kept.groups[at]!);
+      if (yielding.isDue()) await yielding.yieldNow();
     }
     const found = new Set<string>();
     const add = (of: Half, expression: string): void => {

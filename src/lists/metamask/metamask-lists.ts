@@ -1,21 +1,21 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { LRUCache } from 'lru-cache';
 import { limit } from '../../limits.js';
-import { type Clock } from '../../flow/time.js';
+import { SharedResults, singleFlight } from '../../flow/shared-work.js';
+import type { Clock } from '../../flow/time.js';
+import { MS_PER_SECOND } from '../../events/instant.js';
 import type { RowOf } from '../../postgres/statement.js';
 import type { NameReads } from '../names/name-reads.js';
 import { NAMES_AFTER, NAMES_OF } from '../names/name-statements.js';
 import { VERSIONS_SINCE } from '../list-versions.js';
 import { type CurrentList, namedBy, type ServedList } from '../served-list.js';
-import { HASH_BYTES, lowerBound, wordsOf } from '../sorted-hashes.js';
+import { HASH_BYTES, indexOfHash, splitHashes } from '../sorted-hashes.js';
 
 /** The names of MetaMask's lists in its differences. */
 const BLOCKLIST = 'eth_phishing_detect_config.blocklist';
 const ALLOWLIST = 'eth_phishing_detect_config.allowlist';
 /** A host that no list can have. */
 const NEVER_LISTED = 'nothing.invalid';
-const MS_PER_SECOND = 1_000;
 const NAMES_PER_PAGE = 5_000;
 /** Clients read the differences since a whole list, so it need not be the newest. */
 const WHOLE_EVERY_MS = limit('interval of whole lists for MetaMask', 300_000, 'ms', 'list', 'the earlier one is sent');
@@ -52,12 +52,6 @@ const secondOf = (ms: number): number => Math.floor(ms / MS_PER_SECOND);
 const blockedHost = (expression: string): string | undefined =>
   expression.indexOf('/') === expression.length - 1 ? expression.slice(0, -1) : undefined;
 
-const has = ({ version }: CurrentList, hash: Buffer): boolean => {
-  const words = wordsOf(version.hashes);
-  const at = lowerBound(words, 0, wordsOf(hash), 0);
-  return at < version.hashes.length && hash.equals(version.hashes.subarray(at, at + HASH_BYTES));
-};
-
 /** The elements of a JSON array, collected in few buffers. */
 class JsonList {
   private readonly parts: Buffer[] = [];
@@ -80,7 +74,7 @@ const wholeOf = async (names: NameReads, list: CurrentList, ask: CurrentList): P
   let after: { hash: Buffer; isAsk: boolean } = { hash: Buffer.alloc(0), isAsk: true };
   for (;;) {
     const rows = await names.run(NAMES_AFTER, { ...after, limit: NAMES_PER_PAGE });
-    const listed = rows.filter(({ hash, isAsk }) => has(isAsk ? ask : list, hash));
+    const listed = rows.filter(({ hash, isAsk }) => indexOfHash((isAsk ? ask : list).version.hashes, hash) !== -1);
     blocked.add(
       listed.flatMap(({ expression, exceptionHost }) => (exceptionHost === null && blockedHost(expression)) || []),
     );
@@ -107,13 +101,9 @@ const wholeOf = async (names: NameReads, list: CurrentList, ask: CurrentList): P
  * everything below: what is blocked below such a host is missing, and nothing is blocked that the check does not block.
  */
 export class MetaMaskLists {
-  private readonly wholes = new Map<string, { readonly at: number; readonly body: Promise<Buffer> }>();
-  private readonly differences = new LRUCache<string, Buffer>({
-    maxSize: MAX_BYTES,
-    sizeCalculation: ({ length }) => length,
-  });
-
-  private readonly making = new Map<string, Promise<Buffer>>();
+  /** The whole list of each name. */
+  private readonly wholes = new Map<string, () => Promise<Buffer>>();
+  private readonly differences = new SharedResults<Buffer>(MAX_BYTES, ({ length }) => length);
 
   constructor(
     private readonly names: NameReads,
@@ -126,13 +116,12 @@ export class MetaMaskLists {
    * @throws NotBuilt until the names of the list are stored
    */
   async whole(list: ServedList, ask: ServedList): Promise<Buffer> {
-    const [ofList, ofAsk] = [namedBy(list), namedBy(ask)];
-    const made = this.wholes.get(list.name);
-    if (made !== undefined && this.clock.now() < made.at + WHOLE_EVERY_MS) return made.body;
-    const body = wholeOf(this.names, ofList, ofAsk);
-    this.wholes.set(list.name, { at: this.clock.now(), body });
-    body.catch(() => this.wholes.get(list.name)?.body === body && this.wholes.delete(list.name));
-    return body;
+    // Also while an earlier whole list is known.
+    for (const each of [list, ask]) namedBy(each);
+    const read = async (): Promise<Buffer> => wholeOf(this.names, namedBy(list), namedBy(ask));
+    const shared = this.wholes.get(list.name) ?? singleFlight(read, WHOLE_EVERY_MS, this.clock);
+    this.wholes.set(list.name, shared);
+    return shared();
   }
 
   /**
@@ -151,17 +140,7 @@ export class MetaMaskLists {
         });
     // All seconds before the same version have the same answer.
     const key = `${list.name} ${ofList.version.token} ${ofAsk.version.token} ${versions[0]?.cutAt ?? ''}`;
-    const made = this.differences.get(key) ?? this.making.get(key);
-    if (made !== undefined) return made;
-    const making = differencesOf(this.names, versions, ask.name);
-    this.making.set(key, making);
-    try {
-      const body = await making;
-      this.differences.set(key, body);
-      return body;
-    } finally {
-      this.making.delete(key);
-    }
+    return this.differences.get(key, () => differencesOf(this.names, versions, ask.name));
   }
 }
 
@@ -202,17 +181,14 @@ const batchesOf = (parts: readonly Part[]): Part[][] => {
   return batches;
 };
 
-const keysOf = (hashes: Buffer): string[] =>
-  Array.from({ length: hashes.length / HASH_BYTES }, (_, n) =>
-    hashes.toString('latin1', n * HASH_BYTES, (n + 1) * HASH_BYTES),
-  );
+const keyOf = (hash: Buffer): string => hash.toString('latin1');
 
 type Name = RowOf<typeof NAMES_OF>;
 
 const readNames = async (names: NameReads, parts: readonly Part[], isAsk: boolean): Promise<Map<string, Name>> => {
   const hashes = Buffer.concat(parts.filter((part) => part.isAsk === isAsk).map((part) => part.hashes));
   const rows = hashes.length === 0 ? [] : await names.run(NAMES_OF, { hashes, isAsk });
-  return new Map(rows.map((row) => [row.hash.toString('latin1'), row]));
+  return new Map(rows.map((row) => [keyOf(row.hash), row]));
 };
 
 const differencesOf = async (names: NameReads, versions: readonly Version[], askName: string): Promise<Buffer> => {
@@ -221,8 +197,8 @@ const differencesOf = async (names: NameReads, versions: readonly Version[], ask
   for (const batch of batchesOf(versions.flatMap((version) => partsOf(version, askName)))) {
     const [ofLists, ofAsk] = [await readNames(names, batch, false), await readNames(names, batch, true)];
     const found = batch.flatMap((part) =>
-      keysOf(part.hashes).flatMap((key) => {
-        const name = (part.isAsk ? ofAsk : ofLists).get(key);
+      splitHashes(part.hashes).flatMap((hash) => {
+        const name = (part.isAsk ? ofAsk : ofLists).get(keyOf(hash));
         return (name && differenceOf(name, part)) ?? [];
       }),
     );

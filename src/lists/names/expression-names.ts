@@ -7,9 +7,7 @@ export interface StoredName {
   readonly expression: string;
   /** Undefined: the content is blocked. Otherwise the host at or below which something is not. */
   readonly exceptionHost: string | undefined;
-  /**
-   * The hash of the asset whose own status it may be; empty for an entry of a list.
-   */
+  /** The hash of the asset whose own status it may be; empty for an entry of a list. */
   readonly assetHash: string;
 }
 

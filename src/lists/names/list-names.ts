@@ -1,10 +1,17 @@
-import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { CooperativeYield } from '../../flow/time.js';
 import type { BuiltLists, ListName } from '../built-lists.js';
-import type { Half } from '../expressions.js';
+import { digestOf, type Half } from '../expressions.js';
 import type { ServedList } from '../served-list.js';
-import { applyChange, bufferOf, type Change, changeBetween, HASH_BYTES, without } from '../sorted-hashes.js';
+import {
+  applyChange,
+  bufferOf,
+  type Change,
+  changeBetween,
+  HASH_BYTES,
+  splitHashes,
+  without,
+} from '../sorted-hashes.js';
 import type { StoredName } from './expression-names.js';
 import { ADD_NAMES, forgetNames, MARK_NAMED, NAMELESS_HASHES, OTHER_NAMES, UNLIST_NAMES } from './name-statements.js';
 
@@ -38,11 +45,6 @@ const changeOf = (half: Half, before: HashesOf, after: HashesOf): Change => {
   return { removed, added: [...changes.map((change) => change.added), without(lost, removed)].reduce(unionOf) };
 };
 
-const hashesIn = (hashes: Uint8Array): Buffer[] =>
-  Array.from({ length: hashes.length / HASH_BYTES }, (_, n) =>
-    bufferOf(hashes).subarray(n * HASH_BYTES, (n + 1) * HASH_BYTES),
-  );
-
 /** Stores the names of what is listed, for the process that builds. */
 export class ListNames {
   /** The lists whose names are stored, but for the backlog; undefined if that is not known. */
@@ -70,19 +72,16 @@ export class ListNames {
     const areNamed = served.every(({ head }) => head?.hasNames === true);
     if (built.lists === before && this.backlog.length === 0 && areNamed) return;
     this.named = undefined;
-    // A version of before local lists does not know the names when it redacts.
-    if (before === undefined) await forgetNames(this.pool);
     const after = inLists(built.lists);
     const published: HashesOf = (name) => served.find((each) => each.name === name)?.current?.hashes ?? EMPTY;
-    if (before === undefined)
+    const known = before === undefined ? published : inLists(before);
+    if (before === undefined) {
+      // A version of before local lists does not know the names when it redacts.
+      await forgetNames(this.pool);
       this.backlog = HALVES.flatMap((half) => LISTS_OF[half].map((name) => ({ half, hashes: after(name) })));
+    }
     if (before !== undefined || areNamed)
-      for (const half of HALVES)
-        await this.name(
-          built,
-          half,
-          hashesIn(changeOf(half, before === undefined ? published : inLists(before), after).added),
-        );
+      for (const half of HALVES) await this.name(built, half, splitHashes(changeOf(half, known, after).added));
     await this.reduceBacklog(built);
     // Repeated until the lists say so, because the names of a first list may be stored before the list is.
     if (!areNamed && this.backlog.length === 0) await MARK_NAMED.run(this.pool, {});
@@ -138,7 +137,9 @@ export class ListNames {
     const names = [...found.filter(isException), ...found.filter((name) => !isException(name))];
     const yielding = new CooperativeYield();
     for (let from = 0; from < names.length; from += NAMES_AT_ONCE) {
-      const rows = names.slice(from, from + NAMES_AT_ONCE).map((name) => ({ ...name, hash: hashOf(name.expression) }));
+      const rows = names
+        .slice(from, from + NAMES_AT_ONCE)
+        .map((name) => ({ ...name, hash: digestOf(name.expression).subarray(0, HASH_BYTES) }));
       await ADD_NAMES.runEach(this.pool, rows, { isAsk: half === 'ask' });
       if (yielding.isDue()) await yielding.yieldNow();
     }
@@ -152,6 +153,3 @@ export class ListNames {
     }
   }
 }
-
-/** Returns the hash that lists have of an expression. */
-const hashOf = (expression: string): Buffer => hash('sha256', expression, 'buffer').subarray(0, HASH_BYTES);

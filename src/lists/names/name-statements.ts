@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { MS_PER_DAY } from '../../events/instant.js';
 import { expiringRows } from '../../read-models/expiry.js';
 import { CLOCK, nullable, statement } from '../../postgres/statement.js';
 import { inTransaction } from '../../postgres/transaction.js';
@@ -99,7 +100,7 @@ export const forgetNames = (pool: Pool): Promise<void> =>
 export const OLD_NAMES = expiringRows({
   name: 'names of lists',
   table: 'service.list_names',
-  where: `t.unlisted_at < (select ${CLOCK}) - ${KEPT_DAYS * 86_400_000}`,
+  where: `t.unlisted_at < (select ${CLOCK}) - ${KEPT_DAYS * MS_PER_DAY}`,
 });
 
 /** The names of these hashes, also of those that are not listed any more. */

@@ -18,7 +18,6 @@ const MESSAGES = protobuf.Root.fromJSON({
     HashListMetadata: {
       fields: {
         threatTypes: { id: 1, type: 'ThreatType', rule: 'repeated' },
-        description: { id: 4, type: 'string' },
         hashLength: { id: 6, type: 'HashLength' },
       },
     },

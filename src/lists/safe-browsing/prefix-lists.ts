@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { SharedResults } from '../../flow/shared-work.js';
 import { limit } from '../../limits.js';
 import type { ListName } from '../built-lists.js';
 import { encodeRice, type RiceCoded, wordsOfIndices } from '../rice.js';
 import { type CurrentList, readToken, servedBy, type ServedList } from '../served-list.js';
-import { applyChange } from '../sorted-hashes.js';
+import { applyChange, countOf, HASH_BYTES, wordsOf } from '../sorted-hashes.js';
 import type { HashList } from './messages.js';
 
 /** The lists of prefixes, and the list whose hashes begin with them. */
-export const PREFIX_LISTS: Readonly<Record<string, ListName>> = { 'all-4b': 'all-8b', 'own-4b': 'own-8b' };
+const PREFIX_LISTS: Readonly<Record<string, ListName>> = { 'all-4b': 'all-8b', 'own-4b': 'own-8b' };
 
 /** How long a client should wait before it asks again, and may keep an answer about full hashes. */
 export const WAIT_SECONDS = 300;
@@ -16,10 +16,10 @@ const MAX_BYTES = limit('prefixes of lists in memory', 4 * 1024 * 1024, 'bytes',
 
 /** Returns the first four bytes of each hash of a sorted list, each once, as numbers in ascending order. */
 const prefixesOf = (hashes: Uint8Array): Uint32Array => {
-  const words = new DataView(hashes.buffer, hashes.byteOffset, hashes.byteLength);
-  const prefixes = new Uint32Array(hashes.length / 8);
+  const words = wordsOf(hashes);
+  const prefixes = new Uint32Array(countOf(hashes));
   let count = 0;
-  for (let at = 0; at < hashes.length; at += 8) {
+  for (let at = 0; at < hashes.length; at += HASH_BYTES) {
     const prefix = words.getUint32(at);
     if (count === 0 || prefixes[count - 1] !== prefix) prefixes[count++] = prefix;
   }
@@ -64,13 +64,12 @@ interface Prefixes {
 
 /** The lists of Safe Browsing, made of the hashes of local lists. */
 export class PrefixLists {
-  private readonly made = new LRUCache<string, HashList>({
-    maxSize: MAX_BYTES,
-    sizeCalculation: ({ additionsFourBytes: added, compressedRemovals: removed }) =>
+  private readonly made = new SharedResults<HashList>(
+    MAX_BYTES,
+    ({ additionsFourBytes: added, compressedRemovals: removed }) =>
       1_000 + (added?.encodedData.length ?? 0) + (removed?.encodedData.length ?? 0),
-  });
+  );
   private readonly prefixes = new WeakMap<Uint8Array, Prefixes>();
-  private readonly making = new Map<string, Promise<HashList>>();
 
   constructor(private readonly lists: readonly ServedList[]) {}
 
@@ -88,17 +87,9 @@ export class PrefixLists {
     const mark = token === undefined ? undefined : readToken(token);
     const since = mark !== undefined && list.canUpdate(mark) ? mark : undefined;
     const key = `${name} ${current.version.token} ${since?.number ?? ''}`;
-    const made = this.made.get(key) ?? this.making.get(key);
-    if (made !== undefined) return made;
-    const making = this.make(name, current, since === undefined ? undefined : list.changeSince(since));
-    this.making.set(key, making);
-    try {
-      const hashList = await making;
-      this.made.set(key, hashList);
-      return hashList;
-    } finally {
-      this.making.delete(key);
-    }
+    return this.made.get(key, () =>
+      this.make(name, current, since === undefined ? undefined : list.changeSince(since)),
+    );
   }
 
   private async make(
@@ -106,7 +97,7 @@ export class PrefixLists {
     { version }: CurrentList,
     change: ReturnType<ServedList['changeSince']> | undefined,
   ): Promise<HashList> {
-    const { prefixes, sha256Checksum } = this.prefixesOf(version.hashes);
+    const { prefixes, sha256Checksum } = this.ofVersion(version.hashes);
     const changed = await change;
     const before =
       changed === undefined
@@ -124,7 +115,7 @@ export class PrefixLists {
     };
   }
 
-  private prefixesOf(hashes: Uint8Array): Prefixes {
+  private ofVersion(hashes: Uint8Array): Prefixes {
     const known = this.prefixes.get(hashes);
     if (known !== undefined) return known;
     const prefixes = prefixesOf(hashes);

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Invalid } from '../../errors.js';
 import { queryOf } from '../../http/requests.js';
 import { limit } from '../../limits.js';
+import { digestOf } from '../expressions.js';
 import { FollowedLists } from '../followed-lists.js';
 import { NameReads } from '../names/name-reads.js';
 import { NAMES_BETWEEN } from '../names/name-statements.js';
@@ -82,7 +82,7 @@ export class SearchHashesHandler implements IQueryHandler<SearchHashes> {
     });
     return {
       fullHashes: rows.map(({ expression }) => ({
-        fullHash: hash('sha256', expression, 'buffer'),
+        fullHash: digestOf(expression),
         fullHashDetails: [{ threatType: 'SOCIAL_ENGINEERING' }],
       })),
       cacheDuration: { seconds: WAIT_SECONDS },

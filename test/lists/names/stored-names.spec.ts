@@ -123,7 +123,7 @@ describe('The names of a list', () => {
     },
   );
 
-  describe("in MetaMask's differences", () => {
+  describe('for MetaMask', () => {
     /** Publishes the lists one after the other. */
     const publish = async (...lists: BuiltLists[]) => {
       const { served, follow, publishing } = newProcess(...lists);
@@ -137,10 +137,12 @@ describe('The names of a list', () => {
           return database.pool.query(...sent);
         },
       } as unknown as typeof database.pool;
-      const metamask = new MetaMaskLists(new NameReads(counting), new TestClock());
+      const clock = new TestClock();
+      const metamask = new MetaMaskLists(new NameReads(counting), clock);
+      const whole = (): Promise<Buffer> => metamask.whole(served[0]!, served[2]!);
       const since = async (second: number): Promise<{ url: string; timestamp: number; targetList: string }[]> =>
         JSON.parse(gunzipSync(await metamask.since(served[0]!, served[2]!, second)).toString()).data;
-      return { since, queries: () => queries };
+      return { since, whole, clock, queries: () => queries };
     };
 
     it('are read with one query for all versions, which requests at the same time share', async () => {
@@ -151,6 +153,17 @@ describe('The names of a list', () => {
       expect(data.map(({ url }) => `${url}/`)).toEqual(names);
       expect(new Set(data.map(({ timestamp }) => timestamp)).size).toBe(names.length);
       expect(again).toEqual(data);
+    });
+
+    it('are read for a whole list at most once in five minutes', async () => {
+      const { whole, clock, queries } = await publish(built('a.example/'));
+      const [one, two] = await Promise.all([whole(), whole()]);
+      expect([queries(), one === two]).toEqual([1, true]);
+      await clock.advance(299_000, 1_000);
+      expect(await whole()).toBe(one);
+      await clock.advance(2_000, 1_000);
+      await whole();
+      expect(queries()).toBe(2);
     });
 
     it('are reached by a client also beyond versions without names', async () => {
