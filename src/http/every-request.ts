@@ -112,7 +112,7 @@ export const whenEnded = (
 export class AllowedMethods {
   private readonly routes = new Map<string, { readonly path: RegExp; readonly methods: Set<string> }>();
 
-  /** @param url a path in the syntax of the router: `/v2/groups/:id`, `/docs/*` */
+  /** @param url a path in the syntax of the router: `/v2/groups/:id`, `/docs/*`, `/v5/hashes::search` for a colon */
   add(url: string, methods: readonly string[]): void {
     const route = this.routes.get(url) ?? { path: patternOf(url), methods: new Set() };
     for (const method of methods) route.methods.add(method);
@@ -131,7 +131,11 @@ const patternOf = (url: string): RegExp =>
     `^${url
       .split('/')
       .map((part) =>
-        part.startsWith(':') ? '[^/]+' : part === '*' ? '.*' : part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'),
+        part.startsWith(':')
+          ? '[^/]+'
+          : part === '*'
+            ? '.*'
+            : part.replaceAll('::', ':').replace(/[.*+?^${}()|[\]\\]/g, '\\$&'),
       )
       .join('/')}$`,
   );

@@ -5,6 +5,14 @@ import type { StoredName } from './names/expression-names.js';
 export const LIST_NAMES = ['all-8b', 'own-8b', 'ask-8b'] as const;
 export type ListName = (typeof LIST_NAMES)[number];
 
+/** What is found of some hashes. */
+export interface FoundNames {
+  /** Of those that have a name. */
+  readonly names: readonly StoredName[];
+  /** Those whose expression is not found, because its status has changed since the build. A later build may have it again. */
+  readonly changed: readonly Buffer[];
+}
+
 /** The lists as built from the sources at one moment. */
 export interface BuiltLists {
   /** The hashes of each list: sorted, unique values of 8 bytes, big endian. */
@@ -15,8 +23,8 @@ export interface BuiltLists {
   readonly notCovered: readonly { source: string; reason: string }[];
   /** The ids of sources that may be listed and have never been read, and `GUARDS` if a guard has not. */
   readonly unread: readonly string[];
-  /** Returns the names of those of these hashes that have one. Not called while the next lists are built. */
-  readonly namesOf: (half: Half, hashes: readonly Buffer[]) => Promise<readonly StoredName[]>;
+  /** Looks up the names of some hashes. Not called while the next lists are built. */
+  readonly namesOf: (half: Half, hashes: readonly Buffer[]) => Promise<FoundNames>;
 }
 
 /** Stands for the guards in `unread`. No source has this id. */

@@ -1,7 +1,6 @@
-import { applyDecorators, Controller, Get, HttpCode, Options, Param, Query, Res, type Type } from '@nestjs/common';
+import { applyDecorators, Controller, Get, Param, Query, Res, type Type } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import {
-  ApiExcludeEndpoint,
   ApiExtraModels,
   ApiHeader,
   ApiOkResponse,
@@ -122,19 +121,6 @@ export const listsController = (access: Requirement, headers: Readonly<Record<st
       } else if (isGzip) void reply.header('content-encoding', 'gzip');
       void reply.type(type === BYTES ? BYTES : JSON_TYPE);
       return body;
-    }
-
-    /** The question of a browser whether a script may send the headers. */
-    @Options(['', ':name'])
-    @HttpCode(204)
-    @Access({ ...access, isPublic: true })
-    @ApiExcludeEndpoint()
-    preflight(@Res({ passthrough: true }) reply: FastifyReply): void {
-      void reply.headers({
-        'access-control-allow-methods': 'GET',
-        'access-control-allow-headers': 'X-API-KEY, If-None-Match, Prefer',
-        'access-control-max-age': '86400',
-      });
     }
   }
   return ListsController;

@@ -164,10 +164,21 @@ describe('Local lists', () => {
   });
 
   it('let browsers send the headers', async () => {
-    for (const path of ['/v2/lists', '/v2/lists/all-8b']) {
+    for (const path of [
+      '/v2/lists',
+      '/v2/lists/all-8b',
+      '/v2/lists/all-8b/metamask/v1/stalelist',
+      '/v2/lists/all-8b/metamask/v2/diffsSince/0',
+      '/v2/lists/all-8b/metamask/v1/request-blocklist',
+      '/v5/hashLists:batchGet',
+      '/v5/hashList/all-4b',
+      '/v5/hashes:search',
+    ]) {
       const { status, headers } = await app.call(path, { method: 'OPTIONS' });
       expect([status, headers.get('access-control-allow-origin')]).toEqual([204, '*']);
       expect(headers.get('access-control-allow-headers')).toContain('X-API-KEY');
+      const post = await app.call(path, { method: 'POST', key });
+      expect([path, post.status, post.headers.get('allow')]).toEqual([path, 405, 'GET, HEAD, OPTIONS']);
     }
   });
 });

@@ -12,7 +12,7 @@ const built = (...numbers: number[]): BuiltLists => ({
   covers: [],
   notCovered: [],
   unread: [],
-  namesOf: () => Promise.resolve([]),
+  namesOf: () => Promise.resolve({ names: [], changed: [] }),
 });
 
 let database: TestDatabase;

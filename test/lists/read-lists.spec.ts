@@ -26,7 +26,7 @@ const publish = async (...numbers: number[]): Promise<void> => {
   await publishLists(
     database.pool,
     served,
-    { lists, covers: [], notCovered: [], unread: [], namesOf: () => Promise.resolve([]) },
+    { lists, covers: [], notCovered: [], unread: [], namesOf: () => Promise.resolve({ names: [], changed: [] }) },
     { cutAt: Date.now() },
   );
 };

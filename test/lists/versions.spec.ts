@@ -19,7 +19,7 @@ const built = (all: Uint8Array): BuiltLists => ({
   covers: ['own'],
   notCovered: [{ source: 'other', reason: 'kind http' }],
   unread: [],
-  namesOf: () => Promise.resolve([]),
+  namesOf: () => Promise.resolve({ names: [], changed: [] }),
 });
 
 let database: TestDatabase;

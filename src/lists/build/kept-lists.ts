@@ -75,8 +75,11 @@ export class KeptLists {
     this.ask = replaceGroups(this.ask, isWanted, ask);
   }
 
-  /** Returns the expressions that have these hashes. Lets other work run in between. */
-  async expressionsOf(half: Half, hashes: readonly Buffer[]): Promise<string[]> {
+  /**
+   * Returns the expressions that have these hashes now, by their hashes. Statuses may have changed since the lists were
+   * built. Lets other work run in between.
+   */
+  async expressionsOf(half: Half, hashes: readonly Buffer[]): Promise<ReadonlyMap<bigint, string>> {
     const kept = half === 'ask' ? this.ask : this.list;
     const wanted = new Set<bigint>();
     const groups = new Set<number>();
@@ -87,12 +90,13 @@ export class KeptLists {
       if (at !== -1) groups.add(kept.groups[at]!);
       if (yielding.isDue()) await yielding.yieldNow();
     }
-    const found = new Set<string>();
+    const found = new Map<bigint, string>();
     const add = (of: Half, expression: string): void => {
-      if (of === half && wanted.has(hashOf(expression))) found.add(expression);
+      const hash = hashOf(expression);
+      if (of === half && wanted.has(hash)) found.set(hash, expression);
     };
     await this.emitTo(add, isIn(groups));
-    return [...found];
+    return found;
   }
 
   /** Calls a function with each expression of the wanted groups; of all, if undefined. */
@@ -110,8 +114,9 @@ export class KeptLists {
     await addSuffixes(listed, this.suffixes);
     await markImitable(listed, this.imitations);
     const build = new ListBuild(this.sources, listed, this.imitations, this.suffixes, this.groups, emit);
-    if (isWanted === undefined) for (const form of this.imitations.forms) emit('list', `~${form}`, IMITATIONS);
-    build.emitFixed(isWanted ?? (() => true));
+    const isEmitted = isWanted ?? (() => true);
+    if (isEmitted(IMITATIONS)) for (const form of this.imitations.forms) emit('list', `~${form}`, IMITATIONS);
+    build.emitFixed(isEmitted);
     await build.run();
   }
 

@@ -2,7 +2,7 @@ import { Guards } from '../../asset-check/lists/guards.js';
 import type { HostingSuffixes } from '../../asset-check/lists/hosting-suffixes.js';
 import type { Source } from '../../asset-check/sources/sources.js';
 import { hashOfKey } from '../../assets/asset.js';
-import { type BuiltLists, GUARDS, type ListName } from '../built-lists.js';
+import { type BuiltLists, type FoundNames, GUARDS, type ListName } from '../built-lists.js';
 import type { Half } from '../expressions.js';
 import { type StoredName, namedExpression } from '../names/expression-names.js';
 import { KeptLists } from './kept-lists.js';
@@ -30,16 +30,17 @@ interface Kept {
 const isSame = (one: readonly unknown[], other: readonly unknown[]): boolean =>
   one.length === other.length && one.every((each, n) => each === other[n]);
 
-/** Returns the names of those of some hashes that have one. */
-const namesOf = async ({ all, own }: Kept, half: Half, hashes: readonly Buffer[]): Promise<StoredName[]> => {
-  const ofOwn = new Set(await own.expressionsOf(half, hashes));
-  const expressions = new Set([...ofOwn, ...(await all.expressionsOf(half, hashes))]);
-  return [...expressions].flatMap((expression) => {
+/** Looks up the names of some hashes. */
+const namesOf = async ({ all, own }: Kept, half: Half, hashes: readonly Buffer[]): Promise<FoundNames> => {
+  const ofOwn = await own.expressionsOf(half, hashes);
+  const expressions = new Map([...(await all.expressionsOf(half, hashes)), ...ofOwn]);
+  const names = [...expressions].flatMap(([hash, expression]): StoredName[] => {
     const named = namedExpression(half, expression);
     if (named === undefined) return [];
     const exceptionHost = named.isException ? named.host : undefined;
-    return [{ expression, exceptionHost, assetHash: ofOwn.has(expression) ? hashOfKey(named.key) : '' }];
+    return [{ expression, exceptionHost, assetHash: ofOwn.has(hash) ? hashOfKey(named.key) : '' }];
   });
+  return { names, changed: hashes.filter((hash) => !expressions.has(hash.readBigUInt64BE())) };
 };
 
 /** Builds the local lists from the verdicts of the sources. */

@@ -51,7 +51,8 @@ export class ListNames {
   private named: BuiltLists['lists'] | undefined;
   /** The lists of which all other names are unlisted; undefined if that is not known. */
   private kept: BuiltLists['lists'] | undefined;
-  private backlog: readonly { readonly half: Half; readonly hashes: Uint8Array }[] = [];
+  /** What has no name yet: the rest of a first list, and what changed while its name was looked up. */
+  private backlog: { readonly half: Half; readonly hashes: Uint8Array }[] = [];
 
   constructor(private readonly pool: Pool) {}
 
@@ -63,7 +64,7 @@ export class ListNames {
 
   /**
    * Stores the names of what a build adds, before the version is published, so that whoever sees the version finds the
-   * names. Those of a first list follow during the next calls.
+   * names. Those of a first list follow during the next calls, as do those of what changes meanwhile.
    * @param served the lists that are published
    * @throws the database's error; the next call then compares all names
    */
@@ -110,19 +111,21 @@ export class ListNames {
   private async reduceBacklog(built: BuiltLists): Promise<void> {
     if (this.backlog.length === 0) return;
     let bytes = HASHES_AT_ONCE * HASH_BYTES;
-    const left: { half: Half; hashes: Uint8Array }[] = [];
-    for (const { half, hashes } of this.backlog) {
+    const { backlog } = this;
+    this.backlog = [];
+    for (const { half, hashes } of backlog) {
+      if (hashes.length > bytes) this.backlog.push({ half, hashes: hashes.subarray(bytes) });
       await this.nameMissing(built, half, hashes.subarray(0, bytes));
-      if (hashes.length > bytes) left.push({ half, hashes: hashes.subarray(bytes) });
       bytes = Math.max(0, bytes - hashes.length);
     }
-    this.backlog = left;
   }
 
-  /** Names the hashes that have no name yet. Some never get one. */
+  /** Names those of some hashes that are listed and have no name yet. Some never get one. */
   private async nameMissing(built: BuiltLists, half: Half, hashes: Uint8Array): Promise<void> {
-    if (hashes.length === 0) return;
-    const rows = await NAMELESS_HASHES.run(this.pool, { hashes: bufferOf(hashes), isAsk: half === 'ask' });
+    const unlisted = LISTS_OF[half].map(inLists(built.lists)).reduce(without, hashes);
+    const listed = without(hashes, unlisted);
+    if (listed.length === 0) return;
+    const rows = await NAMELESS_HASHES.run(this.pool, { hashes: bufferOf(listed), isAsk: half === 'ask' });
     await this.name(
       built,
       half,
@@ -132,7 +135,8 @@ export class ListNames {
 
   private async name(built: BuiltLists, half: Half, hashes: readonly Buffer[]): Promise<void> {
     if (hashes.length === 0) return;
-    const found = await built.namesOf(half, hashes);
+    const { names: found, changed } = await built.namesOf(half, hashes);
+    if (changed.length > 0) this.backlog.push({ half, hashes: Buffer.concat(changed) });
     const isException = ({ exceptionHost }: StoredName): boolean => exceptionHost !== undefined;
     const names = [...found.filter(isException), ...found.filter((name) => !isException(name))];
     const yielding = new CooperativeYield();

@@ -3,12 +3,15 @@ import type { Pool } from 'pg';
 import { Guards } from '../../../src/asset-check/lists/guards.js';
 import { OwnStatuses } from '../../../src/asset-check/own/own-statuses.js';
 import type { Source } from '../../../src/asset-check/sources/sources.js';
+import { hashOf } from '../../../docs/examples/local-list.js';
 import { assetKey } from '../../../src/assets/asset-key.js';
 import { KeptLists } from '../../../src/lists/build/kept-lists.js';
 import { ListBuilder } from '../../../src/lists/build/list-builder.js';
+import { splitHashes } from '../../../src/lists/sorted-hashes.js';
 import { guardOf, sourcesOf, suffixes } from '../../asset-check/checker-of.js';
 import { seeds } from '../../support/full-size.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
+import { listOf } from '../random-hashes.js';
 import { Maker, randomFrom } from '../worlds.js';
 
 const STATE = {
@@ -76,7 +79,7 @@ describe('KeptLists', () => {
         clock += 1;
         await own.set([...removed, ...changes]);
         builds.mockClear();
-        const { lists: after } = (await builder.build(clock))!;
+        const { lists: after, namesOf } = (await builder.build(clock))!;
         wholeBuilds += builds.mock.calls.length === 0 ? 0 : 1;
         rounds += 1;
         const whole = (await new ListBuilder(sources, suffixes, new Guards(guards.flat())).build(clock))!;
@@ -87,10 +90,32 @@ describe('KeptLists', () => {
             name,
             isSame: true,
           });
+        const ofLists = [...splitHashes(after.get('all-8b')!), ...splitHashes(after.get('own-8b')!)];
+        const found = [await namesOf('list', ofLists), await namesOf('ask', splitHashes(after.get('ask-8b')!))];
+        expect({ seed, round, changed: found.flatMap(({ changed }) => changed) }).toEqual({ seed, round, changed: [] });
       }
     }
     builds.mockRestore();
     now.mockRestore();
     expect(wholeBuilds).toBeLessThan(rounds / 2);
+  });
+
+  it('finds the name of what has changed since the build, and is blocked again, with a later build', async () => {
+    const own = changingStatuses(() => 1);
+    const builder = new ListBuilder([own.source], suffixes);
+    const [blocked, free] = ['BLOCKED URL evil.example', 'UNKNOWN URL evil.example'];
+    const hashes = splitHashes(listOf([hashOf('evil.example/')]));
+    await own.set([blocked]);
+    const first = (await builder.build(clock))!;
+    expect(await first.namesOf('list', hashes)).toMatchObject({
+      names: [{ expression: 'evil.example/' }],
+      changed: [],
+    });
+    await own.set([free]);
+    expect(await first.namesOf('list', hashes)).toEqual({ names: [], changed: hashes });
+    await own.set([blocked]);
+    const second = (await builder.build(clock))!;
+    expect(second.lists.get('all-8b')).toEqual(first.lists.get('all-8b'));
+    expect(await second.namesOf('list', hashes)).toMatchObject({ names: [{ expression: 'evil.example/' }] });
   });
 });

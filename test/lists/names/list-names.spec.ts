@@ -45,9 +45,12 @@ const built = ({ list = [], ask = [] }: Names): BuiltLists => ({
   notCovered: [],
   unread: [],
   namesOf: (half: Half, hashes) =>
-    Promise.resolve(
-      (half === 'ask' ? ask : list).filter(({ expression }) => hashes.some((one) => one.equals(hashOf(expression)))),
-    ),
+    Promise.resolve({
+      names: (half === 'ask' ? ask : list).filter(({ expression }) =>
+        hashes.some((one) => one.equals(hashOf(expression))),
+      ),
+      changed: [],
+    }),
 });
 
 /** The stored names; those that no list has in brackets. */
@@ -122,7 +125,8 @@ describe('The names of lists', () => {
     const many = Array.from({ length: 20_001 }, (_, n) => `h${n}.example/`);
     const lists = { ...built({}), lists: new Map([['all-8b' as const, listOf(many)]]) };
     const asked: number[] = [];
-    const namesOf: BuiltLists['namesOf'] = (_, hashes) => Promise.resolve((asked.push(hashes.length), []));
+    const namesOf: BuiltLists['namesOf'] = (_, hashes) =>
+      Promise.resolve((asked.push(hashes.length), { names: [], changed: [] }));
     await names.store({ ...lists, namesOf }, served);
     const more = new Map([['all-8b' as const, listOf([...many, 'new.example/'])]]);
     await names.store({ ...lists, lists: more, namesOf }, served);
@@ -138,7 +142,8 @@ describe('The names of lists', () => {
       return { name, current: { hashes }, head: { hasNames: true } } as unknown as ServedList;
     });
     const asked: number[] = [];
-    const namesOf: BuiltLists['namesOf'] = (_, hashes) => Promise.resolve((asked.push(hashes.length), []));
+    const namesOf: BuiltLists['namesOf'] = (_, hashes) =>
+      Promise.resolve((asked.push(hashes.length), { names: [], changed: [] }));
     const lists = new Map([['all-8b' as const, listOf([...many, 'new.example/'])]]);
     await names.store({ ...built({}), lists, namesOf }, published);
     expect(asked).toEqual([1, 20_000]);
@@ -152,6 +157,24 @@ describe('The names of lists', () => {
     ).rejects.toThrow('ended');
     await store(names, lists, served);
     expect(await stored()).toEqual(['one.example/']);
+  });
+
+  it('of what changed while they were looked up are stored by a later call, unless it has left the lists', async () => {
+    const names = new ListNames(database.pool);
+    const [one, two] = [ofList('one.example/'), ofList('two.example/')];
+    await store(names, built({}), served);
+    const lists = built({ list: [one, two] });
+    const asked: string[][] = [];
+    const namesOf: BuiltLists['namesOf'] = (_, hashes) => {
+      asked.push(hashes.map(String).sort());
+      return Promise.resolve({ names: [], changed: hashes });
+    };
+    await store(names, { ...lists, namesOf }, served);
+    expect(await stored()).toEqual([]);
+    await store(names, built({ list: [one] }), served);
+    expect(await stored()).toEqual(['one.example/']);
+    await store(names, { ...built({ list: [one] }), namesOf }, served);
+    expect(asked.every((hashes) => hashes.length === 2)).toBe(true);
   });
 
   it('of an own status leave with its asset, also if a build that began earlier ends later', async () => {

@@ -36,14 +36,15 @@ const built = (...expressions: readonly string[]): BuiltLists => {
     notCovered: [],
     unread: [],
     namesOf: (half, hashes) =>
-      Promise.resolve(
-        (half === 'ask' ? [] : hashes).flatMap((one) => {
+      Promise.resolve({
+        names: (half === 'ask' ? [] : hashes).flatMap((one) => {
           const expression = byHash.get(one.readBigUInt64BE());
           if (expression === undefined) return [];
           const exceptionHost = expression.startsWith('!') ? expression.slice(1, -1) : undefined;
           return [{ expression, exceptionHost, assetHash: '' }];
         }),
-      ),
+        changed: [],
+      }),
   };
 };
 
@@ -168,7 +169,10 @@ describe('The names of a list', () => {
 
     it('are reached by a client also beyond versions without names', async () => {
       const unnamed = Array.from({ length: 20_001 }, (_, n) => `ADDRESS:${n}`);
-      const some = { ...built('first.example/', ...unnamed), namesOf: () => Promise.resolve([]) };
+      const some = {
+        ...built('first.example/', ...unnamed),
+        namesOf: () => Promise.resolve({ names: [], changed: [] }),
+      };
       const { since } = await publish(
         built('first.example/'),
         some,
@@ -188,13 +192,12 @@ describe('The names of a list', () => {
       const hosts = Array.from({ length: 20_001 }, (_, n) => `h${n}.example/`);
       const lists = built(...hosts);
       const ask = hashOf('h1.example/*');
+      const named = { expression: 'h1.example/*', exceptionHost: 'h1.example', assetHash: '' };
       const { since } = await publish({
         ...lists,
         lists: new Map([...lists.lists, ['ask-8b' as const, ask]]),
         namesOf: (half, hashes) =>
-          half === 'ask'
-            ? Promise.resolve([{ expression: 'h1.example/*', exceptionHost: 'h1.example', assetHash: '' }])
-            : lists.namesOf(half, hashes),
+          half === 'ask' ? Promise.resolve({ names: [named], changed: [] }) : lists.namesOf(half, hashes),
       });
       const data = await since(0);
       expect(data).toHaveLength(hosts.length + 1);
