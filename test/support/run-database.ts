@@ -6,7 +6,6 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Client } from 'pg';
 import { openDatabase } from '../../src/postgres/embedded/embedded-postgres.js';
 import { findClusterLayout } from '../../src/postgres/embedded/cluster-layout.js';
 import { createTemplate } from './postgres.js';
@@ -23,24 +22,16 @@ const remove = async (): Promise<void> => {
 };
 
 /**
- * Commits without waiting for the disk, which a short-lived server does not need. The command line of the server sets
- * the durability settings, so `alter system` would not change them; the setting of a role comes first.
+ * A short-lived server does not wait for the disk. Otherwise, a checkpoint would write the hundreds of databases of a run,
+ * and the specs would wait for up to a minute.
  */
-const disableDurability = async (url: string): Promise<void> => {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query('alter role all set synchronous_commit = off');
-  await client.query('alter system set autovacuum = off');
-  await client.query('select pg_reload_conf()');
-  await client.end();
-};
+const SETTINGS = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'autovacuum=off'];
 
 const hold = async (): Promise<void> => {
   // The server listens on loopback, so that tests can put a proxy in front of it.
-  const database = await openDatabase({ databaseUrl: undefined, dataDir: folder }, () => {}, 'loopback');
+  const database = await openDatabase({ databaseUrl: undefined, dataDir: folder }, () => {}, 'loopback', SETTINGS);
   process.stdout.on('error', () => {});
   const url = await superuserOf(folder);
-  await disableDurability(url);
   await createTemplate(url);
   process.stdout.write(`${url}\n`);
   for await (const _ of process.stdin);

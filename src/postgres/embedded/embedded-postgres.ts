@@ -87,11 +87,16 @@ const connect = async (layout: ClusterLayout, start: () => ReturnType<typeof sta
 };
 
 /** Starts the server unless it runs, and connects. If that fails, a server that this call started is stopped again. */
-const use = async (layout: ClusterLayout, transport: Transport, log: Log): Promise<Use> => {
+const use = async (
+  layout: ClusterLayout,
+  transport: Transport,
+  log: Log,
+  overrides: readonly string[] | undefined,
+): Promise<Use> => {
   let isStartedHere = false;
   try {
     return await connect(layout, async () => {
-      const postmaster = await startServer(layout, transport, log);
+      const postmaster = await startServer(layout, transport, log, overrides);
       isStartedHere ||= postmaster.isStartedHere;
       return postmaster;
     });
@@ -128,6 +133,7 @@ export const protectDataDir = async ({ dataDir }: Pick<Config, 'dataDir'>, log: 
  * creates the cluster if needed, and starts the server or connects to the running server. If the server exits while it
  * is used, the server is started again. The last process that uses the server stops it.
  * @param log called with messages for the operator, such as how long the start has been waiting for PostgreSQL
+ * @param overrides as for `startServer`
  * @throws Error with the path and the last lines of the server's log if the server does not start
  * @throws ConfigError if the path of the binaries prevents the creation of a database
  */
@@ -135,6 +141,7 @@ export const openDatabase = async (
   { databaseUrl, dataDir }: Pick<Config, 'databaseUrl' | 'dataDir'>,
   log: Log,
   transport: Transport = process.platform === 'win32' ? 'loopback' : 'socket',
+  overrides?: readonly string[],
 ): Promise<Database> => {
   if (databaseUrl !== undefined) {
     await protectDataDir({ dataDir }, log);
@@ -154,7 +161,7 @@ export const openDatabase = async (
   refuseUnreachable(layout);
   await claimCluster(layout);
 
-  let current = await use(layout, transport, log);
+  let current = await use(layout, transport, log, overrides);
   let restarting: Promise<void> | undefined;
   let released: Promise<void> | undefined;
   const restart = async (): Promise<void> => {
@@ -162,7 +169,7 @@ export const openDatabase = async (
     while (!released && existsSync(layout.cluster))
       try {
         if ((await findPostmaster(layout.cluster)) === undefined) log('PostgreSQL exited; restarting it');
-        current = await use(layout, transport, log);
+        current = await use(layout, transport, log, overrides);
         return watch();
       } catch (error) {
         log((error as Error).message);

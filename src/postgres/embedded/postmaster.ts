@@ -79,9 +79,14 @@ export const findPostmaster = async (cluster: string): Promise<Postmaster | unde
 const lastLines = async (file: string, count: number): Promise<string> =>
   existsSync(file) ? (await readFile(file, 'utf8')).trimEnd().split('\n').slice(-count).join('\n') : '';
 
-const spawnServer = async (layout: ClusterLayout, transport: Transport): Promise<ChildProcess> => {
+const spawnServer = async (
+  layout: ClusterLayout,
+  transport: Transport,
+  overrides: readonly string[],
+): Promise<ChildProcess> => {
   const { postgres } = await findBinaries(layout);
-  const settings = [...SETTINGS, ...(await listenSettings(layout, transport))];
+  // Of a setting that is given twice, PostgreSQL uses the last value.
+  const settings = [...SETTINGS, ...(await listenSettings(layout, transport)), ...overrides];
   const [stalePid] = await readPidFile(layout.cluster);
   const log = await open(layout.log, 'a', 0o600);
   try {
@@ -113,12 +118,14 @@ const rotateLog = async (log: string): Promise<void> => {
  * Finds the server that runs on the cluster, or starts one, and waits until it accepts connections. If several processes
  * start a server at once, PostgreSQL's `postmaster.pid` admits one server, and all processes use it. After a crash the
  * start may fail for some time, because processes of the dead server still hold its memory.
+ * @param overrides settings of a server that is deleted after a run of specs, and need not be durable
  * @returns the server, and whether this call started it
  */
 export const startServer = async (
   layout: ClusterLayout,
   transport: Transport,
   log: (line: string) => void,
+  overrides: readonly string[] = [],
 ): Promise<Postmaster & { readonly isStartedHere: boolean }> => {
   const startedAt = performance.now();
   let server: ChildProcess | undefined;
@@ -144,7 +151,7 @@ export const startServer = async (
         );
       await sleep(RETRY_INTERVAL_MS);
     }
-    server = await spawnServer(layout, transport);
+    server = await spawnServer(layout, transport, overrides);
   }
 };
 
