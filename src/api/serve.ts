@@ -21,7 +21,7 @@ import { createLogger, logThrough } from '../runtime/logger.js';
 import { prepareTables } from '../read-models/prepare-tables.js';
 import { Pool } from 'pg';
 import { logStandbys } from '../postgres/pool.js';
-import { asConfigError, onRefusal } from '../postgres/transient-errors.js';
+import { asConfigError, onConnectionFailure } from '../postgres/transient-errors.js';
 import { withoutRepeats } from '../flow/background.js';
 
 interface ServeOptions {
@@ -35,8 +35,8 @@ const serve = async (config: Config, { sources, logger, stopSignal }: ServeOptio
   const log = logThrough(logger, 'main');
   await prepareTables(config, log, stopSignal);
   stopSignal.throwIfAborted();
-  // Once the first connection has succeeded, a refusal is waited for.
-  onRefusal(withoutRepeats((line) => log(line, 'warn')).write);
+  // Once the first connection has succeeded, every failure is waited for.
+  onConnectionFailure(withoutRepeats((line) => log(line, 'warn')).write);
   const app = await createApp(config, logger, sources);
   // The embedded server listens on a Unix socket only, so it has no standby.
   if (config.eventStoreUrl === undefined && !/[?&]host=/.test(config.databaseUrl!))

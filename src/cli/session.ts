@@ -12,7 +12,13 @@ import { openDatabase } from '../postgres/embedded/embedded-postgres.js';
 import type { EventLog } from '../event-log/event-log.js';
 import { openEventLog } from '../event-log/open-event-log.js';
 import { migrateReadModels, missingReadModelMigrations } from '../read-models/prepare-tables.js';
-import { asConfigError, failureText, isRefusal, isTransient, onRefusal } from '../postgres/transient-errors.js';
+import {
+  asConfigError,
+  failureText,
+  isRefusal,
+  isTransient,
+  onConnectionFailure,
+} from '../postgres/transient-errors.js';
 import { requireSessions, createPool } from '../postgres/pool.js';
 import { say } from '../runtime/terminal.js';
 import { onFirstSignal, Interrupted } from './output.js';
@@ -146,7 +152,7 @@ const useDatabase = async <Result>(
   const config = readConfig();
   const url = (withoutTimeouts ? config.databaseDirectUrl : undefined) ?? databaseUrl;
   const pool = createPool(url, ({ message }) => say(`A database connection was lost: ${message}`), limits);
-  onRefusal(withoutRepeats(say).write);
+  onConnectionFailure(withoutRepeats(say).write);
   try {
     await atFirst(async () => {
       await requireSessions(databaseUrl, config);

@@ -128,10 +128,15 @@ export const isStatementTimeout = (error: unknown): boolean => {
 /** Whether the database refuses the process: its log-in, certificate, rights or version. The statement is not the cause. */
 export const isRefusal = (error: unknown): boolean => asConfigError(error) instanceof UnusableDatabase;
 
-/** The message of an error for the log; for a refusal, with what the operator has to do. */
+/**
+ * The message of an error for the log; for a refusal, with what the operator has to do. If Node has tried several
+ * addresses, the errors of these have the messages.
+ */
 export const failureText = (error: unknown): string => {
   const reason = asConfigError(error);
-  return reason instanceof Error ? reason.message : String(reason);
+  if (!isNativeError(reason)) return String(reason);
+  const { errors } = reason as { errors?: unknown };
+  return reason.message === '' && Array.isArray(errors) ? errors.map(failureText).join(', ') : reason.message;
 };
 
 /**
@@ -174,14 +179,18 @@ export const isReadOnly = (error: unknown): boolean =>
 /** Whether an error came from the database server, not from the connection. */
 export const isDatabaseError = (error: unknown): boolean => error instanceof DatabaseError;
 
-let tellRefusal: (text: string) => void = () => {};
+/** SQLSTATE classes of errors of a statement, which say nothing about the connection. */
+const OF_STATEMENT = /^(?:40|55P03|57014|25|26|42)/;
+
+let tellFailure: (text: string) => void = () => {};
 
 /**
- * Sets a listener for refusals that become `Unavailable`, whose message, which clients see, does not name the cause.
- * @param listener called for every refused statement
+ * Sets a listener for failed connections that become `Unavailable`, whose message, which clients see, does not name the
+ * cause.
+ * @param listener called for every statement that fails because of its connection
  */
-export const onRefusal = (listener: (text: string) => void): void => {
-  tellRefusal = listener;
+export const onConnectionFailure = (listener: (text: string) => void): void => {
+  tellFailure = listener;
 };
 
 /**
@@ -190,6 +199,8 @@ export const onRefusal = (listener: (text: string) => void): void => {
  */
 export const asUnavailable = (error: unknown): unknown => {
   if (error instanceof Unavailable || !isTransient(error)) return error;
-  if (isRefusal(error)) tellRefusal(failureText(error));
+  if (isRefusal(error)) tellFailure(failureText(error));
+  else if (!OF_STATEMENT.test(String((error as { code?: unknown }).code)))
+    tellFailure(`The database does not answer: ${failureText(error)}`);
   return new Unavailable('The database did not answer; try again', 1, { cause: error });
 };
