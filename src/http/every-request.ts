@@ -108,6 +108,16 @@ export const whenEnded = (
   });
 };
 
+const PREFLIGHT_HEADERS = {
+  'access-control-allow-origin': '*',
+  'access-control-allow-methods': 'GET',
+  'access-control-allow-headers': 'X-API-KEY, If-None-Match, Prefer',
+  'access-control-max-age': '86400',
+};
+
+/** Answers the question of a browser whether the script of a page may send the headers of a cross-origin route. */
+export const answerPreflight = (reply: FastifyReply): void => void reply.headers(PREFLIGHT_HEADERS).code(204).send();
+
 /** The methods of each path, recorded when routes are added, because Fastify's router does not expose them. */
 export class AllowedMethods {
   private readonly routes = new Map<string, { readonly path: RegExp; readonly methods: Set<string> }>();

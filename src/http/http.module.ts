@@ -8,7 +8,7 @@ import { EventLogModule } from '../event-log/event-log.module.js';
 import { ReadModelsModule } from '../read-models/read-models.module.js';
 import { ConsistencyModule, CONSISTENCY_TOKEN, Consistency } from './consistency.js';
 import { checkAccess, AddressRateLimit, KeyRateLimit, Revocations } from './access/check-access.js';
-import { AllowedMethods, DEFAULT_HEADERS, onEveryRequest, whenEnded } from './every-request.js';
+import { AllowedMethods, answerPreflight, DEFAULT_HEADERS, onEveryRequest, whenEnded } from './every-request.js';
 import { routeNotFound, sendError } from './errors/error-response.js';
 import { HealthController, PrometheusController } from './ops/health.controller.js';
 import { readJsonBodies } from './body/json-body.js';
@@ -92,9 +92,11 @@ export class HttpModule {
     onEveryRequest(instance, readiness, (request, reply, ambiguity) => {
       whenEnded(request, reply, countUnmatched);
       if (ambiguity !== undefined) return sendError(ambiguity, request, reply);
+      const tooMany = addressLimit.takeWithoutKey(request);
       const allow = this.allowed.methodsOf(pathOf(request.url));
-      const error = allow === undefined ? routeNotFound() : new MethodNotAllowed(allow);
-      sendError(addressLimit.takeWithoutKey(request) ?? error, request, reply);
+      if (tooMany === undefined && request.method === 'OPTIONS' && allow?.includes('OPTIONS') === true)
+        return answerPreflight(reply);
+      sendError(tooMany ?? (allow === undefined ? routeNotFound() : new MethodNotAllowed(allow)), request, reply);
     });
     instance.server.on('unreadRequest', (status: number, id: string) => accessLog.addUnparsed(status, id));
     guardConnections(instance.server, config, registry, () => unread.isOverHalf);
@@ -103,7 +105,9 @@ export class HttpModule {
 
   private prepare(route: RouteOptions, limit: KeyRateLimit, addressLimit: AddressRateLimit): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
-    this.allowed.add(route.url, methods);
+    // Browsers ask with OPTIONS, which has no route.
+    const isCrossOrigin = route.config?.access?.isCrossOrigin === true;
+    this.allowed.add(route.url, isCrossOrigin ? [...methods, 'OPTIONS'] : methods);
     const count = this.countOf(methods.join(), route.url);
     const access = route.config?.access;
     if (access === undefined) {

@@ -27,7 +27,6 @@ import { NameReads } from './names/name-reads.js';
 import { readSigner, type Signer } from './publish-lists.js';
 import { type Build, ListPublishing } from './publishing.js';
 import { ReadListHandler, ReadListsHandler } from './read-lists.js';
-import { preflightController } from './preflight.controller.js';
 import { PrefixLists } from './safe-browsing/prefix-lists.js';
 import { ReadPrefixListsHandler, SearchHashesHandler } from './safe-browsing/read-safe-browsing.js';
 import { safeBrowsingController } from './safe-browsing/safe-browsing.controller.js';
@@ -92,9 +91,7 @@ const controllersOf = (isPublic: boolean): Type[] => {
   };
   const vary = isPublic ? 'Accept, Accept-Encoding' : 'X-API-KEY, Accept, Accept-Encoding';
   const headers = { 'cache-control': 'public, max-age=5', vary, 'access-control-expose-headers': EXPOSED };
-  return [listsController, metamaskController, safeBrowsingController, preflightController].map((create) =>
-    create(access, headers),
-  );
+  return [listsController, metamaskController, safeBrowsingController].map((create) => create(access, headers));
 };
 
 /** Serves the lists, and builds them while no other process does. Not imported if `LISTS=off`. */
