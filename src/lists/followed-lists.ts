@@ -14,14 +14,16 @@ import { followLists, ServedList } from './served-list.js';
 
 const FOLLOW_EVERY_MS = 250;
 const RETRY_MS = 1_000;
-/** How many waiting requests are answered before other work runs. */
-const WOKEN_AT_ONCE = 16;
+/** How many waiting requests end before other work runs. Those of thousands of clients may end at the same time. */
+const WOKEN_AT_ONCE = 4;
 /** All clients of an extension may share one key. */
 const MAX_OF_KEY = limit('requests that wait for a list', 10_000, 'requests', 'key', '429');
 const MAX_IN_ALL = limit('requests that wait for a list', 12_000, 'requests', 'process', '503');
 
 interface Waiter extends BagMember {
   readonly list: ServedList;
+  /** Whether its time is over, or its client has disconnected. */
+  isOver: boolean;
   readonly end: () => void;
 }
 
@@ -99,22 +101,26 @@ export class FollowedLists {
    */
   wait(list: ServedList, owner: string, ms: number, signal: AbortSignal): Promise<void> {
     return this.waiting.run(owner, async () => {
-      const timer = new AbortController();
-      const ended = new Promise<void>((end) => {
-        const waiter: Waiter = { list, end, bagIndex: -1 };
-        this.waiters.add(waiter);
-        timer.signal.addEventListener('abort', () => {
-          this.waiters.delete(waiter);
-          end();
-        });
-      });
-      signal.addEventListener('abort', () => timer.abort(), { signal: timer.signal });
-      if (signal.aborted || this.readiness.stopping) timer.abort();
-      void this.clock.sleep(ms, timer.signal).then(() => timer.abort());
+      if (signal.aborted || this.readiness.stopping) return;
+      let end = (): void => {};
+      const ended = new Promise<void>((resolve) => (end = resolve));
+      const waiter: Waiter = { list, isOver: false, end, bagIndex: -1 };
+      this.waiters.add(waiter);
+      const woken = new AbortController();
+      const leave = (): void => {
+        if (woken.signal.aborted) return;
+        waiter.isOver = true;
+        void this.wakeOver();
+      };
+      signal.addEventListener('abort', leave, { signal: woken.signal });
+      void this.clock.sleep(ms, woken.signal).then(leave);
       await ended;
-      timer.abort();
+      this.waiters.delete(waiter);
+      woken.abort();
     });
   }
+
+  private readonly wakeOver = coalesce(() => this.wake(({ isOver }) => isOver));
 
   private async wake(isWoken: (waiter: Waiter) => boolean): Promise<void> {
     let woken = 0;

@@ -94,6 +94,8 @@ export class ReadListHandler implements IQueryHandler<ReadList> {
     if (waitMs > 0 && isKnown(servedBy(list))) await this.followed.wait(list, owner, waitMs, signal);
     const current = servedBy(list);
     const tag = tagOf(current, form);
+    // Nobody would read the body.
+    if (signal.aborted) return { ...current, tag, body: undefined };
     if (matchesEntityTag(ifNoneMatch, tag)) return { ...current, tag, body: undefined };
     const body =
       form === 'bytes'

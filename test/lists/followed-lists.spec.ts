@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { TooManyRequests, Unavailable } from '../../src/errors.js';
@@ -40,6 +41,19 @@ describe('Requests that wait for a list', () => {
     await Promise.all(waiting);
     expect(followed.size).toBe(0);
   });
+
+  it.each(['disconnect', 'have waited long enough'])(
+    'let other work run in between if thousands %s at the same time',
+    async (what) => {
+      const waiting = waitOften('a', 1_000);
+      if (what === 'disconnect') clients.abort();
+      else await clock.advance(WAIT_MS);
+      for (let turn = 0; turn < 5; turn += 1) await setImmediate();
+      expect(followed.size).toBeGreaterThan(800);
+      await Promise.all(waiting);
+      expect(followed.size).toBe(0);
+    },
+  );
 
   it('end when their time is over', async () => {
     const waiting = wait('a');
