@@ -85,11 +85,11 @@ export const compareBuilds = async (
     for (const goal of goals)
       for (let round = 1; round <= rounds; round += 1) {
         say(`${goal.name}: round ${round}`);
-        const measureOther = (): Promise<readonly Line[]> => measure(other, own, goal, options);
-        // Each build is first in every other round, because what runs second is faster on some machines.
-        const first = round % 2 === 1 ? await measureOther() : undefined;
-        const lines = await measure(own, own, goal, options);
-        const others = first ?? (await measureOther());
+        // The order changes with each round, so that a machine whose speed changes favours neither build.
+        const isOtherFirst = round % 2 === 1;
+        const first = await measure(isOtherFirst ? other : own, own, goal, options);
+        const second = await measure(isOtherFirst ? own : other, own, goal, options);
+        const [others, lines] = isOtherFirst ? [first, second] : [second, first];
         for (const line of lines) {
           const name = nameOf(line);
           const before = sameLine(others, lines, line);

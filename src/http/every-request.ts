@@ -115,7 +115,7 @@ const PREFLIGHT_HEADERS = {
   'access-control-max-age': '86400',
 };
 
-/** Answers the question of a browser whether the script of a page may send the headers of a cross-origin route. */
+/** Answers a preflight: with it, a browser asks whether the script of a page may send these headers to a route. */
 export const answerPreflight = (reply: FastifyReply): void => void reply.headers(PREFLIGHT_HEADERS).code(204).send();
 
 /** The methods of each path, recorded when routes are added, because Fastify's router does not expose them. */

@@ -93,10 +93,12 @@ export class HttpModule {
       whenEnded(request, reply, countUnmatched);
       if (ambiguity !== undefined) return sendError(ambiguity, request, reply);
       const tooMany = addressLimit.takeWithoutKey(request);
+      if (tooMany !== undefined) return sendError(tooMany, request, reply);
       const allow = this.allowed.methodsOf(pathOf(request.url));
-      if (tooMany === undefined && request.method === 'OPTIONS' && allow?.includes('OPTIONS') === true)
-        return answerPreflight(reply);
-      sendError(tooMany ?? (allow === undefined ? routeNotFound() : new MethodNotAllowed(allow)), request, reply);
+      if (allow === undefined) return sendError(routeNotFound(), request, reply);
+      // A route that handles OPTIONS itself does not get here.
+      if (request.method === 'OPTIONS' && allow.includes('OPTIONS')) return answerPreflight(reply);
+      sendError(new MethodNotAllowed(allow), request, reply);
     });
     instance.server.on('unreadRequest', (status: number, id: string) => accessLog.addUnparsed(status, id));
     guardConnections(instance.server, config, registry, () => unread.isOverHalf);
@@ -105,11 +107,10 @@ export class HttpModule {
 
   private prepare(route: RouteOptions, limit: KeyRateLimit, addressLimit: AddressRateLimit): void {
     const methods = Array.isArray(route.method) ? route.method : [route.method];
-    // Browsers ask with OPTIONS, which has no route.
-    const isCrossOrigin = route.config?.access?.isCrossOrigin === true;
-    this.allowed.add(route.url, isCrossOrigin ? [...methods, 'OPTIONS'] : methods);
-    const count = this.countOf(methods.join(), route.url);
     const access = route.config?.access;
+    // A preflight is an OPTIONS request, and is answered without a route (`answerPreflight`).
+    this.allowed.add(route.url, access?.isCrossOrigin === true ? [...methods, 'OPTIONS'] : methods);
+    const count = this.countOf(methods.join(), route.url);
     if (access === undefined) {
       if (/^\/v\d/.test(route.url)) throw new Error(`${methods.join()} ${route.url} has no @Access`);
       // Health checks and Prometheus are never limited, and cost almost nothing.

@@ -5,11 +5,14 @@ import type { StoredName } from './names/expression-names.js';
 export const LIST_NAMES = ['all-8b', 'own-8b', 'ask-8b'] as const;
 export type ListName = (typeof LIST_NAMES)[number];
 
-/** What is found of some hashes. */
+/** The result of looking up hashes. */
 export interface FoundNames {
-  /** Of those that have a name. */
+  /** The names of the hashes that have one. */
   readonly names: readonly StoredName[];
-  /** Those whose expression is not found, because its status has changed since the build. A later build may have it again. */
+  /**
+   * The hashes whose expression was not found, because a status has changed since the build. A later build may find the
+   * expression again.
+   */
   readonly changed: readonly Buffer[];
 }
 

@@ -14,7 +14,7 @@ import { followLists, ServedList } from './served-list.js';
 
 const FOLLOW_EVERY_MS = 250;
 const RETRY_MS = 1_000;
-/** How many waiting requests end before other work runs. Those of thousands of clients may end at the same time. */
+/** How many waiting requests end before other work runs. The wait of thousands of requests may end at the same time. */
 const WOKEN_AT_ONCE = 4;
 /** All clients of an extension may share one key. */
 const MAX_OF_KEY = limit('requests that wait for a list', 10_000, 'requests', 'key', '429');

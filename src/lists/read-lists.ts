@@ -57,7 +57,7 @@ interface ListQuery {
 
 export interface ListAnswer extends CurrentList {
   readonly tag: string;
-  /** Undefined if the client has this version already. */
+  /** Undefined if the client has this version already, or has disconnected. */
   readonly body: Buffer | undefined;
 }
 
@@ -94,9 +94,7 @@ export class ReadListHandler implements IQueryHandler<ReadList> {
     if (waitMs > 0 && isKnown(servedBy(list))) await this.followed.wait(list, owner, waitMs, signal);
     const current = servedBy(list);
     const tag = tagOf(current, form);
-    // Nobody would read the body.
-    if (signal.aborted) return { ...current, tag, body: undefined };
-    if (matchesEntityTag(ifNoneMatch, tag)) return { ...current, tag, body: undefined };
+    if (signal.aborted || matchesEntityTag(ifNoneMatch, tag)) return { ...current, tag, body: undefined };
     const body =
       form === 'bytes'
         ? this.bodies.bytesOf(current.version.hashes)

@@ -93,12 +93,14 @@ export const asConfigError = (error: unknown): unknown => {
   return advice === undefined ? error : new UnusableDatabase(advice, { cause: error });
 };
 
+/** SQLSTATE classes of a database that rejects connections, has no resources left or is shutting down. */
+const OF_CONNECTION = /^(?:08|53|57P)/;
 /**
- * SQLSTATE classes and codes of a database that is unavailable, busy or shutting down; the statement itself is not
- * wrong. 25006: the server is read-only, as after a failover. 26000 and 42P05: a pooler has lost a prepared statement or
- * confused it with that of another client.
+ * SQLSTATEs of a statement that is not wrong, but failed because of the state of the database. 25006: the server is
+ * read-only, as after a failover. 26000 and 42P05: a pooler has lost a prepared statement or confused it with that of
+ * another client.
  */
-const TRANSIENT = /^(08|53|57P|40001|40P01|55P03|57014|25P03|25006|26000|42P05)/;
+const OF_STATEMENT = /^(?:40001|40P01|55P03|57014|25P03|25006|26000|42P05)/;
 const CONNECTION_ERRORS = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -150,7 +152,10 @@ export const isTransient = (error: unknown): boolean => {
   const { code, errors } = error as { code?: unknown; errors?: unknown };
   if (
     typeof code === 'string' &&
-    (TRANSIENT.test(code) || CONNECTION_ERRORS.has(code) || INVALID_CERTIFICATE.test(code))
+    (OF_CONNECTION.test(code) ||
+      OF_STATEMENT.test(code) ||
+      CONNECTION_ERRORS.has(code) ||
+      INVALID_CERTIFICATE.test(code))
   )
     return true;
   // If Node has tried several addresses, Node reports the errors of these addresses together.
@@ -178,9 +183,6 @@ export const isReadOnly = (error: unknown): boolean =>
 
 /** Whether an error came from the database server, not from the connection. */
 export const isDatabaseError = (error: unknown): boolean => error instanceof DatabaseError;
-
-/** SQLSTATE classes of errors of a statement, which say nothing about the connection. */
-const OF_STATEMENT = /^(?:40|55P03|57014|25|26|42)/;
 
 let tellFailure: (text: string) => void = () => {};
 

@@ -43,7 +43,7 @@ describe('Requests that wait for a list', () => {
   });
 
   it.each(['disconnect', 'have waited long enough'])(
-    'let other work run in between if thousands %s at the same time',
+    'let other work run in between if a thousand clients %s at the same time',
     async (what) => {
       const waiting = waitOften('a', 1_000);
       if (what === 'disconnect') clients.abort();

@@ -419,7 +419,8 @@ describe('A page of a list', () => {
     const connection = await pool.connect();
     const readBy = async (asked: Asked, after: PageRequest['after'], upTo: number | null): Promise<number> => {
       const selection = { ...selectionOf(asked), range: { from: asked.from, to: asked.to } };
-      // As in the service. To plan and to instrument the most branches takes a busy machine longer than a statement may take.
+      // The service sends this statement for few combinations. On a busy machine, planning the most branches exceeds the
+      // statement timeout.
       const { text, values } = listPage(selection, { after, upTo, limit: 101 }, FEWEST_BRANCHES);
       const { rows } = await connection.query<{ 'QUERY PLAN': unknown[] }>(
         `explain (analyze, format json) ${text}`,

@@ -35,38 +35,28 @@ export const createTemplate = async (server: string): Promise<void> => {
   await pool.end();
 };
 
-/** Whether the server of `TEST_DATABASE_URL` is only for this run, and deleted after it. */
-export const isServerOurs = (): boolean => process.env['TEST_DATABASE_ENDS_WITH_RUN'] === 'yes';
-
-/**
- * Drops a database, or ends its sessions on a server that is deleted after the run. To drop it there, the server would
- * write what other specs have changed to the disk, and they would wait for seconds.
- */
-export const dropDatabase = async (server: string, name: string): Promise<void> => {
-  await queryOnce(
-    server,
-    isServerOurs()
-      ? `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`
-      : `drop database if exists ${name} with (force)`,
-  );
-};
-
 /** Creates a database on the PostgreSQL of the test run, by default with all tables. */
 export const createDatabase = async ({ migrated = true } = {}): Promise<TestDatabase> => {
   const server = process.env['TEST_DATABASE_URL']!;
-  const name = `test_${randomBytes(8).toString('hex')}`;
   // On a server that is not only for this run, a template could be of another version.
-  const isCopied = migrated && isServerOurs();
-  await queryOnce(server, `create database ${name}${isCopied ? ` template ${TEMPLATE}` : ''}`);
+  const isServerOurs = process.env['TEST_DATABASE_ENDS_WITH_RUN'] === 'yes';
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await queryOnce(server, `create database ${name}${migrated && isServerOurs ? ` template ${TEMPLATE}` : ''}`);
   const url = urlOn(server, name);
   const pool = createPool(url, () => {}, NO_LIMITS);
-  if (migrated && !isCopied) await migrateReadModels(pool);
+  if (migrated && !isServerOurs) await migrateReadModels(pool);
   return {
     url,
     pool,
     drop: async () => {
       await pool.end();
-      await dropDatabase(server, name);
+      // Dropping a database waits for a checkpoint. A server that is deleted after the run need not drop its databases.
+      await queryOnce(
+        server,
+        isServerOurs
+          ? `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`
+          : `drop database ${name} with (force)`,
+      );
     },
   };
 };

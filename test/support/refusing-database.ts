@@ -3,7 +3,6 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { eventually, eventuallyPasses } from './eventually.js';
-import { dropDatabase, isServerOurs } from './postgres.js';
 import { queryOnce } from './query-once.js';
 import { AUTHORITY, TlsProxy } from './tls-proxy.js';
 
@@ -136,9 +135,9 @@ export class RefusingDatabase {
 
   async drop(): Promise<void> {
     this.proxy.close();
-    for (const name of [this.database, `${this.database}_other`]) await dropDatabase(this.server.href, name);
-    // A role cannot be dropped before its databases.
-    if (!isServerOurs()) await this.sql(`drop role if exists ${this.role}`);
+    for (const name of [this.database, `${this.database}_other`])
+      await this.sql(`drop database if exists ${name} with (force)`);
+    await this.sql(`drop role if exists ${this.role}`);
   }
 
   /**

@@ -60,7 +60,7 @@ export interface Requirement {
   readonly isPublic?: boolean;
   /** Whether keys may be in every copy of a program. Requests are then limited for each address of a key. */
   readonly hasPublishedKeys?: boolean;
-  /** Whether scripts of every web page may read the responses, errors included. */
+  /** Whether scripts of every web page may send requests with a key and read the responses, errors included. */
   readonly isCrossOrigin?: boolean;
   /** Whether all callers get the same buffers, which are charged once. */
   readonly sharesBuffers?: boolean;

@@ -51,7 +51,7 @@ export class ListNames {
   private named: BuiltLists['lists'] | undefined;
   /** The lists of which all other names are unlisted; undefined if that is not known. */
   private kept: BuiltLists['lists'] | undefined;
-  /** What has no name yet: the rest of a first list, and what changed while its name was looked up. */
+  /** The hashes without a name: the rest of a first list, and those whose status changed before they were looked up. */
   private backlog: { readonly half: Half; readonly hashes: Uint8Array }[] = [];
 
   constructor(private readonly pool: Pool) {}
@@ -64,7 +64,7 @@ export class ListNames {
 
   /**
    * Stores the names of what a build adds, before the version is published, so that whoever sees the version finds the
-   * names. Those of a first list follow during the next calls, as do those of what changes meanwhile.
+   * names. Those of a first list follow during the next calls, as do those whose status changed during the build.
    * @param served the lists that are published
    * @throws the database's error; the next call then compares all names
    */

@@ -118,7 +118,7 @@ const rotateLog = async (log: string): Promise<void> => {
  * Finds the server that runs on the cluster, or starts one, and waits until it accepts connections. If several processes
  * start a server at once, PostgreSQL's `postmaster.pid` admits one server, and all processes use it. After a crash the
  * start may fail for some time, because processes of the dead server still hold its memory.
- * @param overrides settings of a server that is deleted after a run of specs, and need not be durable
+ * @param overrides settings that replace those of this file, for a server that a test run deletes afterwards
  * @returns the server, and whether this call started it
  */
 export const startServer = async (

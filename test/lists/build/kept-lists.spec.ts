@@ -100,7 +100,7 @@ describe('KeptLists', () => {
     expect(wholeBuilds).toBeLessThan(rounds / 2);
   });
 
-  it('finds the name of what has changed since the build, and is blocked again, with a later build', async () => {
+  it('finds a name with the next build if its status changed twice between two builds', async () => {
     const own = changingStatuses(() => 1);
     const builder = new ListBuilder([own.source], suffixes);
     const [blocked, free] = ['BLOCKED URL evil.example', 'UNKNOWN URL evil.example'];

@@ -10,7 +10,7 @@ import { isTransient, asConfigError } from '../../../src/postgres/transient-erro
 import { prepareTables } from '../../../src/read-models/prepare-tables.js';
 import { ConfigError } from '../../../src/runtime/config.js';
 import { CERTIFICATE, KEY } from '../../support/eventstore-double/certificate.js';
-import { createDatabase, dropDatabase, type TestDatabase } from '../../support/postgres.js';
+import { createDatabase, type TestDatabase } from '../../support/postgres.js';
 import { startFlakyServer } from '../../support/flaky-server.js';
 import { queryOnce } from '../../support/query-once.js';
 
@@ -82,7 +82,7 @@ describe('A database that cannot be used', () => {
           ),
         ));
     if (isUsable) expect(await queryOnce(href, "select '品' as text")).toEqual([{ text: '品' }]);
-    await dropDatabase(process.env['TEST_DATABASE_URL']!, name);
+    await database.pool.query(`drop database ${name} with (force)`);
   });
 
   it('is reported with what to set if the certificate of its server is not trusted or cannot be read', async () => {

@@ -129,7 +129,7 @@ describe('A database that refuses connections', () => {
             await eventuallyPasses(async () =>
               expect(await deployment.metricsOf(process)).toContain('threat_protection_read_models_up 0'),
             );
-          // Also if the line is that of an earlier cause, because a process repeats it only after a minute.
+          // Two causes have the same line, which a process repeats only after a minute.
           await eventuallyPasses(() => expect(Math.min(...deployment.linesWith(message))).toBeGreaterThan(0));
           expect(deployment.isRunning()).toEqual([true, true, true]);
           expect(await rebuild.call.ended()).toBe(FAILED);
