@@ -22,13 +22,56 @@ const shared = {
   globalTeardown: '<rootDir>/test/support/global-teardown.ts',
 };
 
-/** The limits of `test`, in ms, on a machine with a free processor (`test/support/time-limits.ts`). */
-const limits = {
-  globals: { TEST_TIMEOUT_MS: 20_000, EVENTUALLY_TIMEOUT_MS: 10_000 },
-  setupFilesAfterEnv: ['<rootDir>/test/support/time-limits.ts'],
-};
+/**
+ * The limits of `test` and `long`, in ms, on a machine with a free processor (`test/support/time-limits.ts`). None with a
+ * real EventStoreDB: a spec that kills the server holds it alone for minutes, and the others wait in their hooks.
+ */
+const limits = process.env['TEST_EVENTSTORE_URL']
+  ? {}
+  : {
+      globals: { TEST_TIMEOUT_MS: 20_000, EVENTUALLY_TIMEOUT_MS: 10_000 },
+      setupFilesAfterEnv: ['<rootDir>/test/support/time-limits.ts'],
+    };
 
 const suite = (displayName, ...testMatch) => ({ ...shared, displayName, testMatch });
+
+/** The specs of `test` that take longest, together more than half of its time. Only `npm run test:all` runs them. */
+const LONG = [
+  'asset-check/lists/list-source',
+  'asset-check/own/own-statuses',
+  'event-log/eventstoredb',
+  'event-log/transfer/transfer',
+  'features/consistency',
+  'features/disputes',
+  'features/erase',
+  'features/erase-in-event-store',
+  'features/fairness',
+  'features/group-assets',
+  'features/known-at',
+  'features/list-clients',
+  'features/lists',
+  'features/places',
+  'features/redact',
+  'features/redact-in-event-store',
+  'features/restatement',
+  'features/retention',
+  'features/send-events',
+  'features/webhooks',
+  'http/bodies',
+  'http/connections',
+  'lists/lists-and-check',
+  'projections/engine/parked',
+  'projections/engine/poison-events',
+  'projections/engine/projector/projector',
+  'projections/engine/rebuild',
+  'projections/metrics/counts',
+  'projections/metrics/history',
+  'projections/register',
+  'records/list-records',
+  'records/taxii/clients',
+  'records/taxii/taxii',
+  'webhooks/delivery/deliveries',
+].map((spec) => `test/${spec}.spec.ts`);
 
 /** The specs that `npm run test:release` runs again with their log in EventStoreDB. */
 const ON_EVENTSTORE = [
@@ -61,6 +104,7 @@ const FULL_SIZE = [
   'lists/build/kept-lists',
   'lists/lists-and-check',
   'lists/names/expression-names',
+  'lists/versions',
   'projections/asset-statuses',
   'projections/false-positives',
   'projections/engine/parked',
@@ -69,6 +113,7 @@ const FULL_SIZE = [
   'projections/register',
   'records/list-records',
   'system/clients/senders',
+  'system/program/refused-connections',
   'webhooks/delivery/rotation',
 ].map((spec) => `<rootDir>/test/${spec}.spec.ts`);
 
@@ -76,10 +121,10 @@ const FULL_SIZE = [
 export default {
   projects: [
     {
-      ...suite('test', '<rootDir>/test/**/*.spec.ts', '!**/test/system/**'),
-      // A spec that kills the real server holds it alone for minutes, and the others wait in their hooks.
-      ...(process.env['TEST_EVENTSTORE_URL'] ? {} : limits),
+      ...suite('test', '<rootDir>/test/**/*.spec.ts', '!**/test/system/**', ...LONG.map((spec) => `!**/${spec}`)),
+      ...limits,
     },
+    { ...suite('long', ...LONG.map((spec) => `<rootDir>/${spec}`)), ...limits },
     suite('system', '<rootDir>/test/system/**/*.spec.ts'),
     suite('reliability', '<rootDir>/reliability/every-change/*.spec.ts'),
     suite('release', '<rootDir>/reliability/**/*.spec.ts', '!**/reliability/every-change/**'),

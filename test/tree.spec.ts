@@ -140,6 +140,7 @@ describe('A suite of jest.config.mjs that names its specs', () => {
   });
 
   it('names no spec that does not exist', () => {
-    expect(specsOf('eventstore').filter((spec) => !specs.includes(spec))).toEqual([]);
+    const named = [...specsOf('long'), ...specsOf('eventstore')];
+    expect(named.filter((spec) => !specs.includes(spec))).toEqual([]);
   });
 });

@@ -470,7 +470,7 @@ describe.each([{ name: 'PostgreSQL', open: undefined }, ...eventStores])(
       const stop = keepSending(new Random(2), 4);
       const answers: [query: string, token: string, text: string][] = [];
       const random = new Random(3);
-      const requests = openStore === undefined ? sized(400, 2_000) : sized(100, 300);
+      const requests = openStore === undefined ? sized(120, 2_000) : sized(60, 300);
       await Promise.all(
         Array.from({ length: 4 }, async () => {
           while (answers.length < requests) {

@@ -180,6 +180,24 @@ describe('A client of Safe Browsing', () => {
     const ofLists = [32, 33].map((count) => statusOf('/v5/hashLists:batchGet?', name, count));
     expect(await Promise.all([...statuses, ...ofLists])).toEqual([200, 400, 200, 400]);
   });
+
+  it('gets at most 100 full hashes of a prefix', async () => {
+    const add = (count: number) =>
+      app.pool.query(
+        `insert into service.list_names (hash, is_ask, expression, asset_hash)
+        select decode('ab12ab12' || lpad(to_hex(n), 8, '0'), 'hex'), false, 'alike' || n || '.example/', ''
+        from generate_series(1, $1) n on conflict do nothing`,
+        [count],
+      );
+    const found: number[] = [];
+    for (const count of [99, 100, 101]) {
+      await add(count);
+      const prefix = encodeURIComponent(Buffer.from('ab12ab12', 'hex').toString('base64'));
+      found.push((await read(`/v5/hashes:search?hashPrefixes=${prefix}&alt=json`)).body.fullHashes.length);
+    }
+    await app.pool.query(`delete from service.list_names where expression like 'alike%'`);
+    expect(found).toEqual([99, 100, 100]);
+  });
 });
 
 describe("MetaMask's controller", () => {
@@ -206,6 +224,26 @@ describe("MetaMask's controller", () => {
       () => !client.isBlocked('a.drainer.example'),
       () => client.update(),
     );
+  });
+
+  it('gets the differences of 1,000 versions at once, the oldest first, until it has all', async () => {
+    const first = Math.floor(Date.now() / 1_000) - 86_400;
+    const hashes = hash('sha256', 'first0.example/', 'buffer').subarray(0, 8);
+    await app.pool.query(
+      `insert into service.list_versions (name, number, cut_at, sha256, removed, added)
+      select 'all-8b', -n, ($1::bigint + n) * 1000, '', '', $2 from generate_series(1, 1500) n`,
+      [first, hashes],
+    );
+    const seconds: number[][] = [];
+    for (let since = first; seconds.length < 2; since = seconds.at(-1)!.at(-1)!) {
+      const { data } = (await read(`/v2/lists/all-8b/metamask/v2/diffsSince/${since}`)).body;
+      seconds.push(data.map(({ timestamp }: { readonly timestamp: number }) => timestamp));
+    }
+    await app.pool.query('delete from service.list_versions where number < 0');
+    expect(seconds[0]).toEqual(Array.from({ length: 1_000 }, (_, n) => first + n + 1));
+    expect(seconds[1]!.slice(0, 500)).toEqual(Array.from({ length: 500 }, (_, n) => first + n + 1_001));
+    // The real versions of this spec.
+    expect(seconds[1]!.length).toBeGreaterThan(500);
   });
 
   it('gets a compressed list, and hosts of command servers, of which there are none', async () => {

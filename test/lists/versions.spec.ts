@@ -7,6 +7,7 @@ import { publishLists, readSigner, type Signer, signedText } from '../../src/lis
 import { readToken, ServedList, tokenOf } from '../../src/lists/served-list.js';
 import { checksumOf, removalIndices } from '../../src/lists/sorted-hashes.js';
 import { deleteExpired } from '../../src/read-models/expiry.js';
+import { sized } from '../support/full-size.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { Random } from '../support/random.js';
 import { updateList } from './client.js';
@@ -96,17 +97,18 @@ describe('The versions of a list', () => {
 
   it('lead a client of any age to the newest version, also in a process that has just started', async () => {
     const random = new Random(3);
-    const hashes = new Set(Array.from({ length: 200 }, (_, n) => BigInt(n) << 40n));
+    const [entries, versions] = [sized(200, 4_000), sized(60, 10_000)];
+    const hashes = new Set(Array.from({ length: entries }, (_, n) => BigInt(n) << 40n));
     const [builder, follower] = [new Process(), new Process()];
     const clients: { readonly token: string; readonly hashes: Uint8Array }[] = [];
-    for (let n = 0; n < 60; n++) {
+    for (let n = 0; n < versions; n++) {
       for (let change = 0; change < 5; change++) {
-        const hash = BigInt(random.int(260)) << 40n;
+        const hash = BigInt(random.int(1.3 * entries)) << 40n;
         if (!hashes.delete(hash)) hashes.add(hash);
       }
       await builder.publish(listOf([...hashes]));
       if (random.chance(0.3)) await follower.follow();
-      clients.push(builder.all.current!);
+      if (random.chance(1_000 / versions)) clients.push(builder.all.current!);
     }
     await follower.follow();
     for (const { all } of [builder, follower, await new Process().follow()]) {
