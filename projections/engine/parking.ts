@@ -80,8 +80,8 @@ interface Decided {
   readonly notBefore: Map<string, bigint>;
   /** The position of the last retry of each event. */
   readonly lastRetry: Map<string, bigint>;
-  /** The events that are parked now. */
-  readonly parked: Set<string>;
+  /** The positions of the events that are parked now. */
+  readonly parked: Map<string, bigint>;
 }
 
 /** What is decided about parked events, by projection. Whoever reads the log again follows the decisions. */
@@ -93,19 +93,25 @@ export class Decisions {
       dropped: new Set(),
       notBefore: new Map(),
       lastRetry: new Map(),
-      parked: new Set(),
+      parked: new Map(),
     };
     this.byProjection.set(projection, known);
     return known;
   }
 
-  /** Whether tables that were filled with `before` are as if they had been filled with these decisions. */
-  agreesWith(before: Decisions, projection: string): boolean {
+  /**
+   * Whether tables are as if they had been filled with these decisions.
+   * @param before the decisions when the filling began
+   * @param position the live tables' position before that. Whatever the live projector has parked since is after it, and
+   *   was decided when the filling came to it
+   */
+  agreesWith(before: Decisions, projection: string, position: bigint): boolean {
     const [{ dropped, notBefore, lastRetry, parked }, known] = [this.of(projection), before.of(projection)];
     const isAsBefore = (id: string): boolean => {
       const at = known.notBefore.get(id);
+      if (at === undefined) return (parked.get(id) ?? position) > position && !lastRetry.has(id);
       // The tables may have the event by a retry that has failed meanwhile.
-      return at !== undefined && !(parked.has(id) && (lastRetry.get(id) ?? at - 1n) >= at);
+      return !(parked.has(id) && (lastRetry.get(id) ?? at - 1n) >= at);
     };
     return dropped.size === known.dropped.size && [...notBefore.keys()].every(isAsBefore);
   }
@@ -117,11 +123,11 @@ export const readDecisions = async (pool: Pool, log: EventLog): Promise<Decision
   const parked = createReadModels(pool)
     .selectFrom('parked_events as p')
     .leftJoin('checkpoints as c', 'c.projection', 'p.projection')
-    .select(['p.projection', 'p.event_id', 'c.position']);
-  for (const { projection, event_id: eventId, position } of await parked.execute()) {
+    .select(['p.projection', 'p.event_id', 'p.position', 'c.position as reached']);
+  for (const { projection, event_id: eventId, position, reached } of await parked.execute()) {
     const decided = decisions.of(projection);
-    decided.parked.add(eventId);
-    decided.notBefore.set(eventId, BigInt(position ?? -1) + 1n);
+    decided.parked.set(eventId, BigInt(position));
+    decided.notBefore.set(eventId, BigInt(reached ?? -1) + 1n);
   }
   await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data, ...stored }) => {
     if (type !== 'ParkedEventDropped' && type !== 'ParkedEventRetried') return;

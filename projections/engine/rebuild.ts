@@ -103,7 +103,7 @@ const rebuildOnce = (
     const lowest = positions.reduce((one, other) => (other < one ? other : one));
     const decisions = await decisionsOf(source);
     const reached = await applyLog(source, targets, { upTo: lowest, onProgress: reportProgress });
-    for (const target of targets) {
+    for (const [n, target] of targets.entries()) {
       await createMissingIndexes(source.pool, target, stop);
       const backoff = new Backoff(MIN_BACKOFF_MS, MAX_BACKOFF_MS);
       const deadline = performance.now() + SWITCH_TIMEOUT_MS;
@@ -111,7 +111,7 @@ const rebuildOnce = (
       for (let attempt = 1; ; attempt += 1) {
         position = await applyUpToLive(source, target, position, reportProgress);
         try {
-          const filled = { lockConnection, position, decisions };
+          const filled = { lockConnection, position, decisions, begunAt: positions[n]! };
           const endsExports = attempt > PATIENT_ATTEMPTS;
           position = await whileHolding(source, (held) => switchOver(held, target, filled, endsExports));
           break;
@@ -172,7 +172,9 @@ interface Filled {
   readonly lockConnection: PoolClient;
   /** The position of the shadow tables. */
   readonly position: bigint;
-  /** What had been decided when the rebuild began. */
+  /** The position of the live tables when the rebuild began. */
+  readonly begunAt: bigint;
+  /** What had been decided then. */
   readonly decisions: Decisions;
 }
 
@@ -183,7 +185,7 @@ interface Filled {
 const switchOver = async (
   source: Source,
   target: Target,
-  { lockConnection, position, decisions }: Filled,
+  { lockConnection, position, begunAt, decisions }: Filled,
   endsExports: boolean,
 ): Promise<bigint> => {
   const { projection, schema } = target;
@@ -202,7 +204,7 @@ const switchOver = async (
     // The rows of the last events are committed before the switch, so that the new tables are complete when readers
     // first see them.
     await applyLog(source, [target], { after: position, upTo });
-    if (!(await decisionsOf(source)).agreesWith(decisions, name)) throw new DecidedMeanwhile();
+    if (!(await decisionsOf(source)).agreesWith(decisions, name, begunAt)) throw new DecidedMeanwhile();
     for (const table of projection.tables) {
       const access = await ACCESS_OF_TABLE.run(lockConnection, { table });
       const ending = endsExports ? setTimeout(() => endExports(source.pool, table), END_EXPORTS_AFTER_MS) : undefined;

@@ -2,11 +2,12 @@ import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
 import { allEnded } from '../../src/flow/shared-work.js';
 import { pause } from '../../src/flow/time.js';
+import { failureText, isTransient } from '../../src/postgres/transient-errors.js';
 import { readCheckpoints } from './checkpoints.js';
 import type { Projection } from './projection.js';
 import { Projector, type ProjectorOptions } from './projector.js';
 
-/** How often to check whether projections have caught up with the others. */
+/** How often to check whether projections have caught up with the others, and to read positions again. */
 const POLL_MS = 500;
 
 interface Dependencies extends ProjectorOptions {
@@ -28,9 +29,22 @@ export const runTogether = async (
 ): Promise<void> => {
   const runUntil = (some: readonly Projection[], end: AbortSignal): Promise<void> =>
     new Projector(log, pool, some, options).run(end);
-  const positions = async (): Promise<Positions> =>
-    new Map((await readCheckpoints(pool, log, projections)).map((each) => [each.projection, each.position]));
-  const known = await positions();
+  /** @returns undefined if `end` aborts while the log or the database is unavailable */
+  const positions = async (end: AbortSignal): Promise<Positions | undefined> => {
+    while (!end.aborted)
+      try {
+        const checkpoints = await readCheckpoints(pool, log, projections);
+        return new Map(checkpoints.map((each) => [each.projection, each.position]));
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        options.onHeartbeat?.();
+        options.onError(`The positions of the projections cannot be read, retrying: ${failureText(error)}`, error);
+        await pause(POLL_MS, end);
+      }
+    return undefined;
+  };
+  const known = await positions(signal);
+  if (known === undefined) return;
   const furthest = [...known.values()].reduce((a, b) => (a > b ? a : b));
   const behind = projections.filter(({ name }) => known.get(name)! < furthest);
   if (behind.length > 0) {
@@ -41,7 +55,8 @@ export const runTogether = async (
     const watch = async (): Promise<void> => {
       for (let before = known; !end.aborted;) {
         await pause(POLL_MS, end);
-        const now = await positions();
+        const now = await positions(end);
+        if (now === undefined) return;
         // Both follow the end of the log: those behind are where the others were a moment ago.
         if (behind.every(({ name }) => ahead.every((other) => now.get(name)! >= before.get(other.name)!))) endBoth();
         before = now;

@@ -8,6 +8,11 @@ export class Semaphore {
 
   constructor(readonly max: number) {}
 
+  /** How many jobs wait. */
+  get queued(): number {
+    return this.waiting.length;
+  }
+
   /** @returns undefined if the job may run immediately; otherwise a promise to await */
   acquire(): Promise<void> | undefined {
     if (this.running < this.max) {

@@ -25,7 +25,13 @@ import { LIST_NAMES } from './built-lists.js';
 import { DescribedList, ListRequest, ListsRequest, LocalList } from './lists.dto.js';
 import { ReadList, ReadLists } from './read-lists.js';
 
-const MAX_WAIT_SECONDS = limit('wait for a list with `Prefer: wait`', 25, 'seconds', 'request', '304');
+const MAX_WAIT_SECONDS = limit(
+  'wait for a list with `Prefer: wait`',
+  25,
+  'seconds',
+  'request',
+  'the list is unchanged',
+);
 const BYTES = 'application/octet-stream';
 
 const ApiTagged = (): MethodDecorator =>

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { Counter, type Registry } from 'prom-client';
 import { type FailureReport, reportFailures } from '../flow/background.js';
+import { allEnded } from '../flow/shared-work.js';
 import { type Clock, monotonic } from '../flow/time.js';
 import { limit } from '../limits.js';
 import { READ_CLOCK } from '../postgres/statement.js';
@@ -58,7 +59,7 @@ export class ListPublishing {
     private readonly clock: Clock = monotonic,
   ) {
     this.report = reportFailures('build local lists', registry);
-    this.names = new ListNames(pool);
+    this.names = new ListNames(pool, clock);
     this.builds = new Counter({
       name: 'threat_protection_list_builds_total',
       help: 'Builds of the local lists, by outcome: `stored` a version, `unchanged`, or `moved` by another process',
@@ -71,12 +72,21 @@ export class ListPublishing {
   /** Builds until `signal` aborts. Other processes take over when this process loses the lease. */
   async run(signal: AbortSignal): Promise<void> {
     const lease = new Lease(this.pool, LANE, { onError: (sentence) => this.report.failed(new Error(sentence)) });
-    while (!signal.aborted) {
-      if ((await lease.acquire(signal)) === undefined) return;
-      const lost = new AbortController();
-      const ended = AbortSignal.any([signal, lost.signal]);
-      const held = lease.hold(() => lost.abort(), ended);
-      let isMissing = false;
+    while (!signal.aborted)
+      // The table of the leases may be missing for a while, as during a restore.
+      await this.buildWhileLeased(lease, signal).catch(async (error: unknown) => {
+        this.report.failed(error);
+        await this.clock.sleep(INTERVAL_MS, signal);
+      });
+  }
+
+  /** @throws the database's error that a lease does not wait for */
+  private async buildWhileLeased(lease: Lease, signal: AbortSignal): Promise<void> {
+    if ((await lease.acquire(signal)) === undefined) return;
+    const lost = new AbortController();
+    const ended = AbortSignal.any([signal, lost.signal]);
+    let isMissing = false;
+    const building = async (): Promise<void> => {
       while (!ended.aborted) {
         const startedAt = this.clock.now();
         await this.round().catch((error: unknown) => {
@@ -86,10 +96,10 @@ export class ListPublishing {
         });
         await this.clock.sleep(startedAt + INTERVAL_MS - this.clock.now(), ended);
       }
-      await held;
-      if (signal.aborted || isMissing) await lease.release().catch(() => {});
-      if (isMissing) await this.clock.sleep(YIELDED_MS, signal);
-    }
+    };
+    await allEnded([lease.hold(() => lost.abort(), ended).finally(() => lost.abort()), building()]);
+    if (signal.aborted || isMissing) await lease.release().catch(() => {});
+    if (isMissing) await this.clock.sleep(YIELDED_MS, signal);
   }
 
   /**

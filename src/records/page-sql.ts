@@ -277,7 +277,9 @@ export const withBranches = async <Row extends { readonly combinations: number }
   const { organization, kind, brand, statuses, types, asset } = selection;
   const key = JSON.stringify([organization, kind, brand, statuses, types, asset !== undefined]);
   const requested = (statuses?.length ?? 0) * (types?.length ?? 0);
-  for (let expected = lastCombinations.get(key) ?? requested; ;) {
+  // The selection may have had too many combinations.
+  const last = lastCombinations.get(key);
+  for (let expected = last === undefined ? requested : Math.min(last, MAX_COMBINATIONS); ;) {
     const branches = BRANCHES.find((each) => each >= expected);
     if (branches === undefined)
       throw new Unprocessable(

@@ -290,6 +290,8 @@ describe('organizations erase', () => {
     const { out } = await erase('acme', '--confirm', 'acme', '--json');
     await revokeKey(keyId);
     expect(await erase('acme', '--verify')).toMatchObject({ code: 1, out: expect.stringContaining('ApiKeyRevoked') });
+    // A backup from before the erasure may bring back a table of version 2.2.
+    await database.pool.query(`create table read.listed_records as select 'acme' as organization`);
     expect(await erase('acme', '--confirm', 'acme', '--json')).toMatchObject({ code: 0, out });
     expect(await erase('acme', '--verify')).toMatchObject({ code: 0 });
     await projecting.reached();

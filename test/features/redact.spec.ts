@@ -336,5 +336,10 @@ describe('assets redact', () => {
     await projecting.reached();
     expect(await redact(SECRET)).toMatchObject({ code: 1, err: expect.stringContaining('is parked in') });
     expect(events(await tableLines(database.pool))).toHaveLength(events(before).length + 1);
+    // What only version 2.2 has parked, nothing of this version would retry or drop.
+    await database.pool.query(`
+      delete from read.parked_events where projection <> 'metrics';
+      update read.parked_events set projection = 'records'`);
+    expect(await redact(SECRET)).toMatchObject({ code: 0 });
   });
 });

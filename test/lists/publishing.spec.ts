@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { type BuiltLists, GUARDS, LIST_NAMES } from '../../src/lists/built-lists.js';
@@ -132,6 +133,32 @@ describe('The publishing of lists', () => {
     expect(sleeps.at(-1)).toBe(10_000);
     const { rows } = await database.pool.query(`select owner from read.projector_leases where lane = 'lists'`);
     expect(rows).toEqual([{ owner: '' }]);
+  });
+
+  it('goes on after a lease that could not be read or renewed, as while a database is restored', async () => {
+    const served = LIST_NAMES.map((name) => new ServedList(name));
+    const stop = new AbortController();
+    const rename = (from: string, to: string) => database.pool.query(`alter table read.${from} rename to ${to}`);
+    await rename('projector_leases', 'away');
+    let [sleeps, builds] = [0, 0];
+    const clock = {
+      now: () => performance.now(),
+      sleep: async () => {
+        sleeps += 1;
+        if (sleeps === 2) await rename('away', 'projector_leases');
+        await setImmediate();
+      },
+    };
+    const build = async (): Promise<BuiltLists> => {
+      builds += 1;
+      if (builds === 1) await rename('projector_leases', 'away');
+      if (builds === 3) await rename('away', 'projector_leases').catch(() => {});
+      if (builds === 10) stop.abort();
+      return built(1);
+    };
+    const follow = () => followLists(database.pool, served);
+    await new ListPublishing(database.pool, served, follow, build, new Registry(), undefined, clock).run(stop.signal);
+    expect(builds).toBe(10);
   });
 
   const moved = async (ms: number): Promise<number> => {

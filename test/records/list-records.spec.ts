@@ -407,6 +407,8 @@ describe('A page of a list', () => {
     await expect(wholeList(lists(log), all, () => 100)).rejects.toThrow('more than 256 combinations');
     await expect(wholeList(lists(log), { ...all, types: ['URL'] }, () => 100)).rejects.toThrow(Unprocessable);
     expect(await wholeList(lists(log), { ...all, statuses: ['S1', 'S2'] }, () => 100)).toHaveLength(4);
+    await database.pool.query(`update read.register set status = 'S1' where status = 'S0'`);
+    expect(await wholeList(lists(log), all, () => 1_000)).toHaveLength(514);
   });
 
   it('reads only the rows that it shows, for the first page as for the last', async () => {

@@ -248,7 +248,7 @@ const eraseAlone = async (
     if (log.eraser === undefined) await rewriteEvents(pool, subject, { from: next, to: position }, onProgress);
     else await eraseInStore(session, log.eraser, subject, onProgress);
     await dropShadowTables(pool);
-    await dropPreviousTables(session.pool);
+    await dropPreviousTables(pool);
     await awaitProjections(session, position);
     await forgetNames(pool);
     await pause(Math.max(0, since + SETTLE_MS - (await databaseTime(pool))));
@@ -272,6 +272,9 @@ const eraseAlone = async (
   } else {
     // The database may have been restored from a backup that is older than the erasure.
     await enterNames(session, subject);
+    await dropShadowTables(pool);
+    await dropPreviousTables(pool);
+    await forgetNames(pool);
     if (log.eraser === undefined) await rewriteLateEvents(session, subject, onProgress);
     else await eraseInStore(session, log.eraser, subject, onProgress);
     lateRows = await eraseRows(pool, subject, onProgress);

@@ -25,6 +25,7 @@ import {
 } from './stored-contents.js';
 import { BEGINNING, type LogRedactor, type RecordedEvent } from '../../event-log/event-log.js';
 import { REDACTED } from '../../events/redacted.js';
+import { ALL_PROJECTIONS } from '../../read-models/checkpoints.js';
 import type { Session } from '../session.js';
 
 /** Positions that are searched before the events found in them are redacted. Bounds the memory of the call. */
@@ -50,7 +51,7 @@ export class ContentsInPostgres implements StoredContents {
 
   outdated(version: number, end: number, onSearched: OnSearched) {
     const find = (connection: PoolClient, from: number, to: number) =>
-      FIND_EXPIRED.run(connection, { from, to, version });
+      FIND_EXPIRED.run(connection, { from, to, version, projections: ALL_PROJECTIONS });
     return this.rounds(end, find, onSearched);
   }
 
@@ -157,7 +158,7 @@ export class ContentsInStore implements StoredContents {
           const { organization, threatId, takedownId, changeId } = data;
           return { eventId, type, data: JSON.stringify({ organization, threatId, takedownId, changeId }) };
         });
-        const rows = await EXPIRED_AMONG.runEach(this.pool, records, { version });
+        const rows = await EXPIRED_AMONG.runEach(this.pool, records, { version, projections: ALL_PROJECTIONS });
         const expired = new Map(rows.map(({ eventId, ...newest }) => [eventId, newest]));
         return new Map(
           contents.flatMap((event) => {

@@ -6,6 +6,7 @@ import { EMPTY_SAMPLES, MAX_STRING, READ_SAMPLES } from '../../ingestion/outcome
 import { assetKey, assetOf } from '../../assets/asset-key.js';
 import { Conflict, Invalid, NotFound } from '../../errors.js';
 import { PARKED_AMONG } from '../../event-log/postgres/rewriting.js';
+import { ALL_PROJECTIONS } from '../../read-models/checkpoints.js';
 import { renewStatistics } from '../erasing/statistics-sql.js';
 import { type Session, operatorName } from '../session.js';
 import {
@@ -119,7 +120,8 @@ const summary = (found: readonly FoundEvent[], nodes: readonly string[] = []): R
 
 /** @throws Conflict if a projection could still apply one of the events, which would bring the content back */
 const requireNoneParked = async ({ pool }: Session, found: readonly FoundEvent[]): Promise<void> => {
-  const [parked] = await PARKED_AMONG.run(pool, { eventIds: found.map(({ eventId }) => eventId) });
+  const eventIds = found.map(({ eventId }) => eventId);
+  const [parked] = await PARKED_AMONG.run(pool, { eventIds, projections: ALL_PROJECTIONS });
   if (parked)
     throw new Conflict(
       `Event ${parked.eventId} about this asset is parked in ${parked.projection}; nothing was changed. Run ` +

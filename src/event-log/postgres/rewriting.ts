@@ -10,7 +10,6 @@ import {
 } from '../../events/streams.js';
 import { json, statement, nullable } from '../../postgres/statement.js';
 import { hasReviewOf, withoutReviewsOf } from '../../postgres/reviews.js';
-import { LISTED_KIND } from '../../events/listed-items.js';
 import { REDACTED } from '../../events/redacted.js';
 
 /** Positions per transaction. A transaction takes tens of milliseconds, and no append waits for it. */
@@ -206,10 +205,10 @@ export const FIND_ABOUT = statement(
 const joinOutdated = (version: string): string => `
     cross join lateral (
       (
-        select r.version, r.event_id, false as is_deleted from read.register r
+        select r.version, r.event_id, false as is_deleted from read.records r
         where e.type in ('ThreatStatusChanged', 'TakedownFiled', 'TakedownStatusChanged')
           and r.organization = e.data ->> 'organization'
-          and r.kind = case e.type when 'ThreatStatusChanged' then ${LISTED_KIND.threat} else ${LISTED_KIND.takedown} end
+          and r.kind = case e.type when 'ThreatStatusChanged' then 'threat' else 'takedown' end
           and r.id = coalesce(e.data ->> 'threatId', e.data ->> 'takedownId')
           and r.version < ${version}
         limit 1
@@ -231,7 +230,10 @@ const joinOutdated = (version: string): string => `
       )
     ) newest`;
 
-const IS_NOT_PARKED = 'not exists (select from read.parked_events p where p.event_id = e.event_id)';
+/** A row of another version's projection does not count: that version has no call that retries or drops it here. */
+const IS_NOT_PARKED = `not exists (
+      select from read.parked_events p where p.event_id = e.event_id and p.projection = any(:projections)
+    )`;
 
 /**
  * The events at the positions from `from` to `to`, without `to`, with the contents of threats and takedowns whose newest
@@ -240,7 +242,7 @@ const IS_NOT_PARKED = 'not exists (select from read.parked_events p where p.even
  */
 export const FIND_EXPIRED = statement(
   'redaction-find-expired',
-  { from: 'bigint', to: 'bigint', version: 'bigint' },
+  { from: 'bigint', to: 'bigint', version: 'bigint', projections: 'text[]' },
   { ...EVENT, version: 'bigint', newestId: 'uuid', isDeletedEntry: 'boolean' },
   `
     select ${COLUMNS}, newest.version, newest.event_id as "newestId", newest.is_deleted as "isDeletedEntry"
@@ -252,7 +254,7 @@ export const FIND_EXPIRED = statement(
 /** Those of these events that `FIND_EXPIRED` would find, for events in another store. */
 export const EXPIRED_AMONG = statement(
   'redaction-expired-among',
-  { eventId: 'uuid[]', type: 'text[]', data: 'json[]', version: 'bigint' },
+  { eventId: 'uuid[]', type: 'text[]', data: 'json[]', version: 'bigint', projections: 'text[]' },
   { eventId: 'uuid', version: 'bigint', newestId: 'uuid', isDeletedEntry: 'boolean' },
   `
     select e.event_id as "eventId", newest.version, newest.event_id as "newestId", newest.is_deleted as "isDeletedEntry"
@@ -271,14 +273,14 @@ export const DISPUTED_AMONG = statement(
     join read.disputes d on d.organization = i.organization and d.id = i.id and d.asset = any(:hashes::uuid[])`,
 );
 
-/** The projections that have parked one of these events. */
+/** Those of these projections that have parked one of these events. */
 export const PARKED_AMONG = statement(
   'redaction-parked',
-  { eventIds: 'uuid[]' },
+  { eventIds: 'uuid[]', projections: 'text[]' },
   { eventId: 'uuid', projection: 'text' },
   `
     select event_id as "eventId", projection from read.parked_events
-    where event_id = any(:eventIds) order by position, projection`,
+    where event_id = any(:eventIds) and projection = any(:projections) order by position, projection`,
 );
 
 /** Reads events to rewrite, and locks them, so that no other rewriting changes them meanwhile. */

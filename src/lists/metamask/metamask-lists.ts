@@ -73,7 +73,7 @@ const wholeOf = async (names: NameReads, list: CurrentList, ask: CurrentList): P
   const hosts = new Set<string>();
   let after: { hash: Buffer; isAsk: boolean } = { hash: Buffer.alloc(0), isAsk: true };
   for (;;) {
-    const rows = await names.run(NAMES_AFTER, { ...after, limit: NAMES_PER_PAGE });
+    const rows = await names.run(NAMES_AFTER, { ...after, limit: NAMES_PER_PAGE }, { isShared: true });
     const listed = rows.filter(({ hash, isAsk }) => indexOfHash((isAsk ? ask : list).version.hashes, hash) !== -1);
     blocked.add(
       listed.flatMap(({ expression, exceptionHost }) => (exceptionHost === null && blockedHost(expression)) || []),

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { CooperativeYield } from '../../flow/time.js';
+import { type Clock, CooperativeYield, monotonic } from '../../flow/time.js';
+import { limit } from '../../limits.js';
 import type { BuiltLists, ListName } from '../built-lists.js';
 import { digestOf, type Half } from '../expressions.js';
 import type { ServedList } from '../served-list.js';
@@ -15,6 +16,8 @@ import {
 import type { StoredName } from './expression-names.js';
 import { ADD_NAMES, forgetNames, MARK_NAMED, NAMELESS_HASHES, OTHER_NAMES, UNLIST_NAMES } from './name-statements.js';
 
+/** A process that lost the lease while it stored names may have listed names again that no version has. */
+const COMPARED_EVERY_MS = limit('comparison of all names of lists', 3_600_000, 'ms', 'process', 'waits');
 /** Names that are stored by one statement. */
 const NAMES_AT_ONCE = 5_000;
 /** Hashes of a first list that are named between two versions, so that the next version does not have to wait. */
@@ -54,7 +57,13 @@ export class ListNames {
   /** The hashes without a name: the rest of a first list, and those whose status changed before they were looked up. */
   private backlog: { readonly half: Half; readonly hashes: Uint8Array }[] = [];
 
-  constructor(private readonly pool: Pool) {}
+  /** When all names were last compared. */
+  private comparedAt = -Infinity;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly clock: Clock = monotonic,
+  ) {}
 
   /** Called when another process may have stored names, or when what was stored was not published. */
   reset(): void {
@@ -95,7 +104,8 @@ export class ListNames {
    * @throws the database's error; the next call then compares all names
    */
   async unlistOthers({ lists }: BuiltLists): Promise<void> {
-    const before = this.kept;
+    const now = this.clock.now();
+    const before = now < this.comparedAt + COMPARED_EVERY_MS ? this.kept : undefined;
     this.kept = undefined;
     // What is blocked goes first, so that no client finds it without what is not blocked.
     for (const half of HALVES.toReversed())
@@ -106,6 +116,7 @@ export class ListNames {
         await this.unlist(half, Buffer.concat(others.map((row) => row.hash)));
       }
     this.kept = lists;
+    if (before === undefined) this.comparedAt = now;
   }
 
   private async reduceBacklog(built: BuiltLists): Promise<void> {

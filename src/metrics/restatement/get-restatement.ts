@@ -1,7 +1,10 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import type { Asset } from '../../assets/asset.js';
 import { queryOf } from '../../http/requests.js';
 import { type Fact, MEASURE } from '../../events/facts.js';
 import { formatInstant } from '../../events/instant.js';
+import { LISTED_KIND } from '../../events/listed-items.js';
+import { recordId } from '../../events/record-id.js';
 import type { Range } from '../../http/parameters.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { toMetrics, toTotals } from '../get-metrics.js';
@@ -17,6 +20,7 @@ import {
 } from './restatement.dto.js';
 import { daysBefore, type KnownCounts, type Moment, pastValues, rangeThen } from '../past-sql.js';
 import {
+  ASSETS_OF_RECORDS,
   RESTATED_RECORDS,
   type RestatedRow,
   RESTATEMENT,
@@ -173,8 +177,8 @@ const causeOf = (then: StateThen | undefined, now: StateThen, brand: string): Ca
   return valuesOf(before, 4) === valuesOf(after, 4) ? 'moved' : 'type';
 };
 
-const toRecord = (row: RestatedRow, brand: string, { from, to }: Range): RestatedRecord => {
-  const { kind, id, isNew, isLate, asset, now, changedAt } = row;
+const toRecord = (row: RestatedRow, asset: Asset | undefined, brand: string, { from, to }: Range): RestatedRecord => {
+  const { kind, id, isNew, isLate, now, changedAt } = row;
   const then = isNew ? undefined : (row.then ?? undefined);
   const counted = (facts: readonly Fact[]): CountedAs[] =>
     facts
@@ -216,7 +220,10 @@ export class ListRestatedRecordsHandler implements IQueryHandler<ListRestatedRec
       });
       const { records } = row!;
       const shown = records.slice(0, query.limit);
-      const items = shown.map((each) => toRecord(each, brand, range));
+      const ids = shown.map(({ kind, id }) => recordId({ organization, kind: LISTED_KIND[KIND_OF[kind]], id }));
+      const listed = await ASSETS_OF_RECORDS.run(pool, { records: ids });
+      const assets = new Map(listed.map(({ record, type, content }) => [record, { type, content } as Asset]));
+      const items = shown.map((each, n) => toRecord(each, assets.get(ids[n]!), brand, range));
       const next = records.length > shown.length ? shown.at(-1)!.position : undefined;
       return { result: { items, next }, ...momentOf(row!), knownAt: known.instant };
     });

@@ -1,6 +1,4 @@
 import { MEASURE, type Fact } from '../../events/facts.js';
-import type { Asset } from '../../assets/asset.js';
-import { LISTED_KIND } from '../../events/listed-items.js';
 import { json, type RowOf, statement } from '../../postgres/statement.js';
 import type { Range } from '../../http/parameters.js';
 import { COUNTED_RANGE, countedColumns, MOMENT, MOMENT_COLUMNS, suffixed } from '../count-sql.js';
@@ -169,8 +167,6 @@ export const RESTATED_RECORDS = statement(
         readonly isLate: boolean;
         readonly then: StateThen | null;
         readonly now: StateThen;
-        /** The asset of the record in lists. Null: the record is deleted, or has no asset. */
-        readonly asset: Asset | null;
       }[]
     >(),
   },
@@ -182,8 +178,7 @@ export const RESTATED_RECORDS = statement(
             as "changedAt",
           first.position > :known as "isNew",
           first.position > :known and coalesce(first.position >= ${AFTER_RANGE}, false) as "isLate",
-          past.state as then, present.state as now,
-          case when l.content is not null then json_build_object('type', l.type, 'content', l.content) end as asset
+          past.state as then, present.state as now
         from (
           select distinct k.owner, k.kind, f.record from (${CHANGED_FACTS}
           ) f cross join lateral (${RECORD_OF_FACT}) k
@@ -199,9 +194,6 @@ export const RESTATED_RECORDS = statement(
           select ${STATE} as state from (${seenStates(':known')}
           ) states order by position desc limit 1
         ) past on true
-        left join read.register l on l.organization = :organization and l.id = r.record and l.kind = case r.kind
-          when 'report' then ${LISTED_KIND.report} when 'threat' then ${LISTED_KIND.threat}
-          when 'takedown' then ${LISTED_KIND.takedown} else ${LISTED_KIND.verdict} end
         where present.position < :before
         order by present.position desc limit :limit
       ) listed
@@ -209,3 +201,11 @@ export const RESTATED_RECORDS = statement(
 );
 
 export type RestatedRow = RowOf<typeof RESTATED_RECORDS>['records'][number];
+
+/** The assets of records in lists, by the UUID of the record. Deleted records and reports have none. */
+export const ASSETS_OF_RECORDS = statement(
+  'metrics-assets-of-records',
+  { records: 'uuid[]' },
+  { record: 'uuid', type: 'text', content: 'text' },
+  'select record, type, content from read.register where record = any(:records) and content is not null',
+);

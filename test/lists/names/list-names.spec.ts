@@ -10,6 +10,7 @@ import { deleteExpired } from '../../../src/read-models/expiry.js';
 import { ServedList } from '../../../src/lists/served-list.js';
 import { eventually } from '../../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
+import { TestClock } from '../../support/test-clock.js';
 
 let database: TestDatabase;
 const served: readonly ServedList[] = LIST_NAMES.map((name) => new ServedList(name));
@@ -118,6 +119,25 @@ describe('The names of lists', () => {
     other.reset();
     await store(other, lists, served);
     expect(await stored()).toEqual(['three.example/', 'two.example/']);
+  });
+
+  it('are compared as a whole every hour, because a process that lost the lease may have stored some late', async () => {
+    const clock = new TestClock();
+    const names = new ListNames(database.pool, clock);
+    const lists = built({ list: [ofList('one.example/')] });
+    await store(names, lists, served);
+    const late = { ...ofList('late.example/'), hash: hashOf('late.example/') };
+    await ADD_NAMES.runEach(database.pool, [late], { isAsk: false });
+    const seen: string[][] = [];
+    for (const ms of [3_599_990, 10]) {
+      await clock.advance(ms, ms);
+      await store(names, lists, served);
+      seen.push(await stored());
+    }
+    expect(seen).toEqual([
+      ['late.example/', 'one.example/'],
+      ['(late.example/)', 'one.example/'],
+    ]);
   });
 
   it('of a long first list are stored between the next versions, and those of changes at once', async () => {

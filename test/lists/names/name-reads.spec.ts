@@ -20,3 +20,16 @@ it('The queries for names run one after the other, also after one that failed', 
   ends[2]!();
   expect(await third).toEqual(['a']);
 });
+
+it('200 queries may wait, and those that many requests share wait besides', async () => {
+  const reads = new NameReads({} as WatchPool);
+  const ends: (() => void)[] = [];
+  const statement = { run: (): Promise<string[]> => new Promise((resolve) => ends.push(() => resolve([]))) };
+  const running = Array.from({ length: 1 + 200 }, () => reads.run(statement, {}));
+  await expect(reads.run(statement, {})).rejects.toThrow('Too many requests for names of lists are waiting');
+  const shared = reads.run(statement, {}, { isShared: true });
+  for (const wait of [...running, shared]) {
+    ends.shift()!();
+    await wait;
+  }
+});

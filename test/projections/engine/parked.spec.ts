@@ -12,7 +12,7 @@ import { newDatabase } from '../../support/open-for-tests.js';
 import { projectToHead, retryAndProject } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { seeds } from '../../support/full-size.js';
-import { eventId, recordedInOrder, sent, type Sent, sentThreat } from '../../support/upstream.js';
+import { eventId, recordedInOrder, sent, type Sent, sentThreat, stored } from '../../support/upstream.js';
 
 const database = newDatabase();
 
@@ -353,5 +353,39 @@ describe('A parked event', () => {
     };
     await rebuild(source, [meanwhile], (position) => reached.push(position));
     expect(reached.filter((position) => position === 2n).length).toBeGreaterThan(1);
+  });
+
+  it('does not start a rebuild again if it was stored and parked while the rebuild runs', async () => {
+    const { source, parked } = await parkSecond();
+    const [later, last] = ['d', 'e'].map((id) => stored(sentThreat(id)));
+    let passes = 0;
+    const meanwhile: typeof register = {
+      ...register,
+      prepare: async (all, recorded) => {
+        if (all.some(({ id }) => id === parked.event_id)) throw new Error('not now');
+        if (all.some(({ event }) => event.type === 'ThreatStatusChanged' && event.data.threatId === 'a')) {
+          passes += 1;
+          if (passes === 1) {
+            poison.ids.add(later!.event.id);
+            await source.log.appendAll([later!, last!]);
+            await projectToHead(source.log, database.pool, [refusing]);
+            poison.ids.clear();
+          }
+        }
+        return register.prepare(all, recorded);
+      },
+    };
+    await rebuild(source, [meanwhile]);
+    expect(passes).toBe(1);
+    expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c', 'e']);
+    expect((await listParked(database.pool)).map((one) => [one.event_id, one.reason])).toEqual([
+      [parked.event_id, 'not now'],
+      [later!.event.id, 'not now'],
+    ]);
+    for (const one of await listParked(database.pool)) await retryAndProject(source, register, one);
+    const rows = await listed();
+    expect(rows.map(({ id }) => id)).toEqual(['a', 'c', 'e', 'b', 'd']);
+    await rebuild(source, [register]);
+    expect(await listed()).toEqual(rows);
   });
 });

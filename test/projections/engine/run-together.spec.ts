@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from '@jest/globals';
 import { runTogether } from '../../../projections/engine/run-together.js';
+import { Unavailable } from '../../../src/errors.js';
 import { metrics } from '../../../projections/metrics/projection.js';
 import { register } from '../../../projections/register/projection.js';
 import type { Projection } from '../../../projections/engine/projection.js';
@@ -58,4 +59,46 @@ it('A projection that is new catches up while the others go on, and then shares 
     stop.abort();
     await running;
   }
+});
+
+it('Positions are read again after a failure, at the start and while a projection catches up', async () => {
+  const threats = Array.from({ length: EVENTS }, (_, n) => sentThreat(`t-${n}`, { organization: 'acme' }));
+  const log = await logs.create(recordedInOrder(threats), () => 1);
+  expect(await projectToHead(log, database.pool, [metrics])).toEqual([]);
+  let failures = 1;
+  const head = log.head.bind(log);
+  log.head = async () => {
+    if (failures-- > 0) throw new Unavailable('away', 1);
+    return head();
+  };
+  let isHeld = true;
+  const slow = {
+    ...register,
+    prepare: async (...given: Parameters<typeof register.prepare>) => {
+      while (isHeld) await sleep(5);
+      return register.prepare(...given);
+    },
+  } as Projection;
+  const errors: string[] = [];
+  const onError = (sentence: string): void => void errors.push(sentence);
+  const stop = new AbortController();
+  const running = runTogether([metrics, slow], { pool: database.pool, log, onError }, stop.signal);
+  try {
+    for (const count of [1, 2]) {
+      await eventually('the positions cannot be read', () => errors.length === count);
+      failures = count === 1 ? 1 : 0;
+    }
+    isHeld = false;
+    await eventually('the new projection has caught up', async () => {
+      const { rows } = await database.pool.query(
+        `select position::int from read.checkpoints where projection = 'register'`,
+      );
+      return rows[0].position === EVENTS - 1;
+    });
+  } finally {
+    isHeld = false;
+    stop.abort();
+    await running;
+  }
+  expect(errors).toEqual([1, 2].map(() => expect.stringContaining('The positions of the projections cannot be read')));
 });

@@ -61,7 +61,7 @@ export const amount = ({ value, unit }: Limit): string => {
       ? duration(number)
       : unit.startsWith('bytes')
         ? `${bytes(number)}${unit.slice('bytes'.length)}`
-        : `${count(number)} ${number === 1 ? unit.replace(/s\b/, '') : unit}`;
+        : `${count(number)} ${number === 1 ? unit.replace(/ies\b/, 'y').replace(/s\b/, '') : unit}`;
   return typeof value === 'number' ? text : `${text} (\`${value}\`)`;
 };
 

@@ -81,6 +81,7 @@ const MESSAGES: readonly (readonly [status: 429 | 503, retryAfter: number | stri
     [429, 5, 'src/records/export-records.ts', 'A CSV export of this organization is running'],
     [503, 5, 'src/records/export-records.ts', 'Too many CSV exports are running'],
     [503, 2, 'src/lists/served-list.ts', 'The lists have not been built yet'],
+    [503, 2, 'src/lists/names/name-reads.ts', 'Too many requests for names of lists are waiting'],
     [503, 1, 'src/postgres/transient-errors.ts', 'The database did not answer; try again'],
     [503, 60, 'src/metrics/metrics-queries.ts', 'Counting this range takes too long'],
     [503, 60, 'src/records/record-queries.ts', 'Reading this selection takes too long'],
