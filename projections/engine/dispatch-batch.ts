@@ -105,8 +105,10 @@ export const dispatchBatch = async (
         const isWaiting = notBefore !== undefined && !isRetried;
         if (types.has(event.type) && isWaiting) park(recorded, WAITS, false);
         else if (types.has(event.type)) events.push(projected);
-        if (event.type === 'ParkedEventDropped' && event.data.projection === projection.name)
+        if (event.type === 'ParkedEventDropped' && event.data.projection === projection.name) {
           dropped.push(event.data.eventId);
+          decided.dropped.add(event.data.eventId);
+        }
         if (isRetry(projected)) retry(projected);
       }
     }

@@ -61,6 +61,13 @@ const withTruncatedAsset = (answer: AssetCheckResponse): AssetCheckResponse =>
     ? answer
     : { ...answer, asset: { type: answer.asset.type, content: cut(answer.asset.content) } };
 
+/** A result that waited for others at most this long, in ms, is as fresh as a single one. */
+const FRESH_MS = 50;
+
+/** Returns a result as it is when the others are complete, so that no client keeps it beyond an expiry. */
+const keptSince = (result: AssetCheckResponse, ms: number): AssetCheckResponse =>
+  ms < FRESH_MS ? result : { ...result, cacheSeconds: Math.max(0, result.cacheSeconds - Math.ceil(ms / 1_000)) };
+
 /** Returns the same text as `JSON.stringify`, but yields after each result. */
 export function* bulkJson({ results, summary }: BulkAssetCheckResponse): Work<string> {
   return `{"results":${yield* arrayJson(results)},"summary":${JSON.stringify(summary)}}`;
@@ -105,7 +112,11 @@ export class CheckAssetsHandler implements IQueryHandler<CheckAssets> {
     const position = BigInt(own?.position ?? -1);
     const deadline = performance.now() + this.assetCheck.budgetOf(contents.length);
     const checks = await this.slices.run(organization, this.startChecks(contents, organization, deadline, optionsOf));
-    return { results: await Promise.all(checks), position };
+    const decided = await Promise.all(
+      checks.map(async (check) => ({ result: await check, decidedAt: performance.now() })),
+    );
+    const endedAt = performance.now();
+    return { results: decided.map(({ result, decidedAt }) => keptSince(result, endedAt - decidedAt)), position };
   }
 
   private *startChecks(

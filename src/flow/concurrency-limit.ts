@@ -66,6 +66,8 @@ interface WaitingJob {
   readonly key: string | undefined;
   readonly result: Promise<unknown>;
   readonly start: () => void;
+  /** One of each request that waits for the job to start. */
+  readonly timers: Set<NodeJS.Timeout>;
 }
 
 interface Queue {
@@ -95,7 +97,7 @@ export class ConcurrencyLimit {
     let queue = this.queues.get(organization);
     if (!queue) this.queues.set(organization, (queue = { running: 0, waiting: [] }));
     const equal = key === undefined ? undefined : queue.waiting.find((waiting) => waiting.key === key);
-    if (equal) return equal.result as Promise<Result>;
+    if (equal) return this.join(queue, equal) as Promise<Result>;
     if (queue.running < this.limits.maxRunning) return this.start(organization, queue, job);
     if (queue.waiting.length < this.limits.maxWaiting) return this.wait(organization, queue, key, job);
     throw new TooManyRequests(
@@ -110,21 +112,30 @@ export class ConcurrencyLimit {
     key: string | undefined,
     job: () => Promise<Result>,
   ): Promise<Result> {
-    let waiting!: WaitingJob;
     let start!: () => void;
+    const timers = new Set<NodeJS.Timeout>();
     const result = new Promise<Result>((resolve, reject) => {
-      const timeout = setTimeout(() => {
-        queue.waiting.splice(queue.waiting.indexOf(waiting), 1);
-        reject(new Unavailable(`Earlier ${this.limits.name} of this organization are still running; try again`));
-      }, this.limits.waitTimeoutMs).unref();
       start = () => {
-        clearTimeout(timeout);
+        for (const timer of timers) clearTimeout(timer);
         this.start(organization, queue, job).then(resolve, reject);
       };
     });
-    waiting = { key, result, start };
+    const waiting: WaitingJob = { key, result, start, timers };
     queue.waiting.push(waiting);
-    return result;
+    return this.join(queue, waiting) as Promise<Result>;
+  }
+
+  /** Waits for a job that has not started, for as long as a request may wait. The last one that gives up removes it. */
+  private join(queue: Queue, waiting: WaitingJob): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        waiting.timers.delete(timer);
+        if (waiting.timers.size === 0) queue.waiting.splice(queue.waiting.indexOf(waiting), 1);
+        reject(new Unavailable(`Earlier ${this.limits.name} of this organization are still running; try again`));
+      }, this.limits.waitTimeoutMs).unref();
+      waiting.timers.add(timer);
+      waiting.result.then(resolve, reject);
+    });
   }
 
   private async start<Result>(organization: string, queue: Queue, job: () => Promise<Result>): Promise<Result> {

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
@@ -81,7 +82,9 @@ export class HttpModule {
         try {
           done(null, unread.charge(request, reply, compressed, request.access === null && Buffer.isBuffer(payload)));
         } catch (error) {
-          // Fastify sends the error instead, and keeps the headers of what was not sent.
+          // Fastify sends the error instead, and neither reads nor destroys the stream, which may hold a connection of the
+          // database. It keeps the headers of what was not sent.
+          for (const unsent of [payload, compressed]) if (unsent instanceof Readable) unsent.destroy();
           for (const name of HEADERS_OF_CONTENT) reply.removeHeader(name);
           void reply.header('cache-control', DEFAULT_HEADERS['cache-control']);
           done(error as Error);
@@ -92,7 +95,7 @@ export class HttpModule {
     onEveryRequest(instance, readiness, (request, reply, ambiguity) => {
       whenEnded(request, reply, countUnmatched);
       if (ambiguity !== undefined) return sendError(ambiguity, request, reply);
-      const tooMany = addressLimit.takeWithoutKey(request);
+      const tooMany = addressLimit.takeWithoutAccess(request, limit);
       if (tooMany !== undefined) return sendError(tooMany, request, reply);
       const allow = this.allowed.methodsOf(pathOf(request.url));
       if (allow === undefined) return sendError(routeNotFound(), request, reply);
@@ -120,7 +123,7 @@ export class HttpModule {
         if (isNeverLimited) return done();
         this.slices.begin('', () => {
           if (request.raw.socket.destroyed) return;
-          const tooMany = addressLimit.takeWithoutKey(request);
+          const tooMany = addressLimit.takeWithoutAccess(request, limit);
           if (tooMany === undefined) done();
           else sendError(tooMany, request, reply);
         });

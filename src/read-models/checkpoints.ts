@@ -6,17 +6,6 @@ import { READ_IS_LEASED } from './lease.js';
 import { CheckpointPool } from './pools.js';
 import { TIME_LIMIT_MS } from './request-concurrency.js';
 
-/**
- * The checkpoint of each projection. The rows that the projection has written include everything that was acknowledged
- * before `asOf` (ms, by the database's clock).
- */
-export const READ_CHECKPOINTS = statement(
-  'checkpoints-read',
-  {},
-  { projection: 'text', position: 'bigint', asOf: 'bigint' },
-  'select projection, position, as_of as "asOf" from read.checkpoints',
-);
-
 /** The names of all projections in `projections/registry.ts`. */
 export const ALL_PROJECTIONS = [
   'asset-groups',
@@ -34,6 +23,17 @@ export type ProjectionName = (typeof ALL_PROJECTIONS)[number];
  * for its processes.
  */
 export const IS_OF_THIS_VERSION = `projection in (${ALL_PROJECTIONS.map((name) => `'${name}'`).join(', ')})`;
+
+/**
+ * The checkpoint of each projection. The rows that the projection has written include everything that was acknowledged
+ * before `asOf` (ms, by the database's clock).
+ */
+export const READ_CHECKPOINTS = statement(
+  'checkpoints-read',
+  {},
+  { projection: 'text', position: 'bigint', asOf: 'bigint' },
+  `select projection, position, as_of as "asOf" from read.checkpoints where ${IS_OF_THIS_VERSION}`,
+);
 
 /** Parked events of a projection are counted up to this number. */
 const MAX_COUNTED_PARKED = 10_000;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { TimeSlices } from '../../src/flow/turns.js';
 import { AssetChecker } from '../../src/asset-check/asset-checker.js';
@@ -53,6 +54,22 @@ describe('A bulk check', () => {
     // Five rounds of requests take longer than the budget of a single check.
     const { summary } = await bulk([own, lookUp(20_000)], contents, 1);
     expect(summary).toEqual({ blocked: 240, allowed: 0, unknown: 0, errored: 0, incomplete: 0 });
+  });
+
+  it('shortens how long a result may be kept by the time for which it waited for other results', async () => {
+    const result = { status: 'BLOCKED', sources: [], cacheSeconds: 59 };
+    const late = { ...result, cacheSeconds: 300 };
+    const check = async (content: string): Promise<unknown> => {
+      if (content === 'late.example') await sleep(1_050);
+      return content === 'late.example' ? late : result;
+    };
+    const handler = new CheckAssetsHandler(
+      { check, budgetOf: () => 5_000 } as unknown as AssetChecker,
+      new TimeSlices(),
+      {} as ConfiguredSources,
+    );
+    const { results } = (await handler.execute(new CheckAssets(['one.example', 'late.example']))).result;
+    expect(results.map(({ cacheSeconds }) => cacheSeconds)).toEqual([57, 300]);
   });
 
   it('counts the contents for which a source returned no result', async () => {

@@ -317,6 +317,29 @@ describe('The rate limit of a key', () => {
   });
 });
 
+describe('A request with a valid key to a path that needs none', () => {
+  it.each(['/v2/nothing', '/docs'])('counts for the rate limit of the key: %s', async (path) => {
+    const limited = await startApp({ env: { RATE_LIMIT_PER_MINUTE: '2', UNAUTHENTICATED_RATE_LIMIT_PER_MINUTE: '0' } });
+    try {
+      const [key, published] = [
+        await limited.issueKey({ organization: 'acme' }),
+        await limited.issueKey({ scopes: ['lists'] }),
+      ];
+      const statusesOf = async (apiKey: string): Promise<number[]> => {
+        const statuses = [];
+        for (let n = 0; n < 3; n += 1)
+          statuses.push((await fetch(limited.url + path, { headers: { 'x-api-key': apiKey } })).status);
+        return statuses;
+      };
+      for (const apiKey of [key, published])
+        expect((await statusesOf(apiKey)).map((status) => status === 429)).toEqual([false, false, true]);
+      expect((await fetch(limited.url + GROUPS, { headers: { 'x-api-key': key } })).status).toBe(429);
+    } finally {
+      await limited.close();
+    }
+  });
+});
+
 describe('The scope of a key', () => {
   it('is checked before its rate limit', async () => {
     const limited = await startApp({ env: { RATE_LIMIT_PER_MINUTE: '1' } });

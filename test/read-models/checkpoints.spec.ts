@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Checkpoints } from '../../src/read-models/checkpoints.js';
+import { Checkpoints, readCheckpoints } from '../../src/read-models/checkpoints.js';
 import type { WatchPool } from '../../src/read-models/pools.js';
+import { sharedDatabase } from '../support/open-for-tests.js';
 import { TestClock } from '../support/test-clock.js';
 
 let clock: TestClock;
@@ -62,5 +63,17 @@ describe('Waiting for checkpoints', () => {
     positions = { metrics: 5 };
     await clock.advance(120);
     expect(await waiting).toBe(true);
+  });
+});
+
+describe('The checkpoints', () => {
+  const database = sharedDatabase();
+
+  it('are those of this version, because nothing moves one that version 2.2 has left', async () => {
+    await database.pool.query(`
+      insert into read.checkpoints (projection, log_id, position, as_of)
+      values ('records', 'log', 1, 1), ('register', 'log', 5, 1)`);
+    const read = await readCheckpoints(database.pool, 1_000);
+    expect([...read].map(([projection, { position }]) => [projection, position])).toEqual([['register', 5]]);
   });
 });

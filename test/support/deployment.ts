@@ -106,6 +106,10 @@ export class Deployment {
     return eventuallyPasses(async () => expect(await this.ready()).toEqual([200, 200, 200]), timeoutMs);
   }
 
+  programOf(name: (typeof PROGRAMS)[number]): Program {
+    return this.running[PROGRAMS.indexOf(name)]!;
+  }
+
   isRunning(): boolean[] {
     return this.running.map((program) => !program.isOver());
   }

@@ -29,6 +29,9 @@ limitBySetting('requests without a valid key', PER_ADDRESS, 'requests', 'address
 const perClient = (perMinute: number): RateLimit =>
   new RateLimit(perMinute, undefined, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
 
+/** Whether strangers may have the key: one for local lists only may be in every copy of a program. */
+const isPublishable = ({ scopes }: Caller): boolean => scopes.every((each) => each === 'lists');
+
 /** Limits requests with a valid key. */
 export class KeyRateLimit {
   private readonly ofKeys: RateLimit;
@@ -48,8 +51,8 @@ export class KeyRateLimit {
 }
 
 /**
- * Limits requests without a valid key by client address. Requests with a valid key are limited by the key only, so that
- * other clients with the same address cannot get them rejected.
+ * Limits requests without a valid key by client address. Requests with a valid key are limited by the key, so that other
+ * clients with the same address cannot get them rejected.
  */
 export class AddressRateLimit {
   private readonly limit: RateLimit;
@@ -68,18 +71,24 @@ export class AddressRateLimit {
     return allowance?.exceeded ? new TooManyRequests(allowance.resetSeconds, MESSAGE) : undefined;
   }
 
-  /** Counts a request as `take` does, for routes that require no key: requests with a valid key are not counted. */
-  takeWithoutKey(request: FastifyRequest): TooManyRequests | undefined {
-    return this.hasValidKey(request) ? undefined : this.take(request);
+  /**
+   * Counts a request to a path without `@Access`: a request with a valid key counts for its key, any other one as `take`
+   * does.
+   */
+  takeWithoutAccess(request: FastifyRequest, ofKeys: KeyRateLimit): TooManyRequests | undefined {
+    const caller = this.callerOf(request);
+    if (caller === undefined) return this.take(request);
+    const allowance = ofKeys.take(caller, request, isPublishable(caller));
+    return allowance?.exceeded ? new TooManyRequests(allowance.resetSeconds) : undefined;
   }
 
-  private hasValidKey(request: FastifyRequest): boolean {
+  private callerOf(request: FastifyRequest): Caller | undefined {
     const key = keyOf(request);
     try {
-      return key !== undefined && this.keys.verify(key) !== undefined;
+      return key === undefined ? undefined : this.keys.verify(key);
     } catch {
       // The keys have not been read yet.
-      return false;
+      return undefined;
     }
   }
 }

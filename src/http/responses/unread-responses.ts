@@ -11,6 +11,12 @@ const STREAM_BYTES = 128 * 1024;
 
 const isStream = (payload: unknown): boolean => typeof (payload as { pipe?: unknown } | null)?.pipe === 'function';
 
+/** Strangers may have a published key, and must not use up the bytes of one another. */
+const readerOf = ({ caller, access, ip }: FastifyRequest): string => {
+  if (caller === null) return clientOf(ip);
+  return access?.hasPublishedKeys === true ? `${caller.keyId} ${clientOf(ip)}` : ownerOf(caller);
+};
+
 /**
  * Charges the bytes of each response to the organization, the key or the address of the client until the operating
  * system has taken the whole response. The memory for clients that read slowly is therefore bounded. Routes with
@@ -37,7 +43,7 @@ export class UnreadResponses {
       typeof payload === 'string' && payload.length >= MIN_CHARGED_BYTES ? Buffer.from(payload) : payload;
     const bytes = isStream(outgoing) ? STREAM_BYTES : Buffer.isBuffer(outgoing) ? outgoing.length : 0;
     if (bytes < MIN_CHARGED_BYTES || isShared || socket.destroyed) return outgoing;
-    const charge = new Charge(this.budget, request.caller === null ? clientOf(request.ip) : ownerOf(request.caller));
+    const charge = new Charge(this.budget, readerOf(request));
     if (request.access?.sharesBuffers === true && Buffer.isBuffer(outgoing)) {
       this.chargeOnce(outgoing, charge, raw);
       return outgoing;

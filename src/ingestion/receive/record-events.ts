@@ -13,6 +13,7 @@ import { throttle } from '../../flow/background.js';
 import { TimeSlices } from '../../flow/turns.js';
 import type { Origin } from '../../http/access/caller.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
+import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import { type CountFacts, sumOf, tally } from './backlog.js';
 import { IngestBackpressure, newHoldBudget } from './backpressure.js';
 import { UsageLog } from '../outcomes/usage-log.js';
@@ -139,6 +140,7 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
     private readonly log: EventLog,
     private readonly backpressure: IngestBackpressure,
     private readonly quota: DailyQuota,
+    private readonly concurrency: RequestConcurrency,
     private readonly slices: TimeSlices,
     private readonly metrics: IngestMetrics,
     private readonly rejections: RejectionLog,
@@ -181,7 +183,9 @@ export class RecordEventsHandler implements ICommandHandler<RecordEvents> {
         charged = entries.length;
         await this.append(organization, entries, appended);
       } else {
-        const found = await this.log.find(entries.map(({ stream, event: { id } }) => ({ stream, id })));
+        // Without a limit, an organization could have the log searched for as long as its quota is used up.
+        const keys = entries.map(({ stream, event: { id } }) => ({ stream, id }));
+        const found = await this.concurrency.run(owner, undefined, () => this.log.find(keys));
         for (const event of found) {
           if (event === undefined) throw refusal;
           appended.push({ position: event.position, duplicate: true });

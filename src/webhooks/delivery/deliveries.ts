@@ -278,12 +278,14 @@ const deliver = async (
         stop: stop.signal,
         giveUp: giveUp.signal,
       };
-      const held = lease.hold(abortAll, stop.signal).catch((error: unknown) => {
+      // The lease is held until the last request has ended, so that no other process sends the same records meanwhile.
+      const ended = new AbortController();
+      const held = lease.hold(abortAll, ended.signal).catch((error: unknown) => {
         abortAll();
         throw error;
       });
       try {
-        await allEnded([held, new Deliveries(context).run()]);
+        await allEnded([held, new Deliveries(context).run().finally(() => ended.abort())]);
       } finally {
         stopSignal.removeEventListener('abort', finish);
         await lease.release().catch(() => {});

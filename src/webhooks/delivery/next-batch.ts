@@ -204,11 +204,10 @@ export const readNext = async (
   const { organization } = endpoint;
   const values = { organization, after: from.position, limit, kinds: kindsOf(endpoint) };
   const page = pageOf(await NEXT_ELEMENTS.run(pool, values));
-  // The read model is being rebuilt and has not reached the cursor, so its rows are incomplete.
   const reached = page.upTo ?? -1;
-  if (reached < from.position) return { upTo: from.position };
   const elements = placedElements(page);
-  if (elements.length === 0) return { upTo: reached };
+  // A read model that has not reached the cursor is being filled, so its rows are incomplete.
+  if (reached < from.position || elements.length === 0) return { upTo: reached };
   const matching = elements.filter(({ row }) => passesFilter(endpoint, row));
   const retried = matching.filter(({ position }) => position <= upTo);
   const chosen = (retried.length > 0 ? retried : matching).slice(0, size);

@@ -88,6 +88,29 @@ describe('The concurrency limit of an organization', () => {
     expect(queries.started).toEqual(['a', 'b', 'f']);
   });
 
+  it('lets each request that waits for the same job wait for the whole timeout', async () => {
+    const { queries, limit } = open({ maxRunning: 1, maxWaiting: 1, waitTimeoutMs: 1_000, cooldownMs: 0 });
+    void limit.run('one', 'a', queries.query('a'));
+    const rejected: string[] = [];
+    const wait = (name: string): Promise<string> =>
+      limit.run('one', 'b', queries.query('b')).catch(() => (rejected.push(name), name));
+    void wait('first');
+    await jest.advanceTimersByTimeAsync(990);
+    const second = wait('second');
+    await jest.advanceTimersByTimeAsync(10);
+    expect(rejected).toEqual(['first']);
+    await queries.end('a');
+    await queries.end('b');
+    expect(await second).toBe('answer b');
+    void limit.run('one', 'c', queries.query('c'));
+    const last = [wait('third'), wait('fourth')];
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(await Promise.all(last)).toEqual(['third', 'fourth']);
+    void limit.run('one', 'd', queries.query('d'));
+    await queries.end('c');
+    expect(queries.started).toEqual(['a', 'b', 'c', 'd']);
+  });
+
   it('rejects a job that has waited for the timeout, and frees its place in the queue', async () => {
     const { queries, limit } = open({ maxRunning: 1, maxWaiting: 1, waitTimeoutMs: 1_000, cooldownMs: 0 });
     void limit.run('one', 'a', queries.query('a'));

@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-/** Starts a server. A path names an organization and a kind of response (`text`, `stream`, `shared`, `list`): `/acme/text`. */
+/** Starts a server. A path names an organization and a kind of response (`text`, `stream`, `shared`, `list`, `published`): `/acme/text`. */
 const serve = async () => {
   const budget = new ByteBudget({
     name: 'unread responses',
@@ -44,6 +44,10 @@ const serve = async () => {
     const { organization, what } = request.params;
     request.caller = { keyId: organization, organization, scopes: [] } satisfies Caller;
     if (what === 'shared') return shared;
+    if (what === 'published') {
+      request.access = { scope: 'lists', hasPublishedKeys: true };
+      return 'x'.repeat(LARGE);
+    }
     if (what === 'list') {
       request.access = { scope: 'lists', sharesBuffers: true };
       return list;
@@ -53,8 +57,8 @@ const serve = async () => {
   await server.listen({ port: 0, host: '127.0.0.1' });
   const { port } = server.server.address() as AddressInfo;
   /** Sends requests on a new connection, and reads only the first packet of the responses. */
-  const ask = async (...paths: string[]): Promise<{ status: string; socket: Socket }> => {
-    const socket = connect(port, '127.0.0.1');
+  const askFrom = async (localAddress: string, ...paths: string[]): Promise<{ status: string; socket: Socket }> => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
     sockets.push(socket);
     socket.on('error', () => {});
     socket.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(''));
@@ -62,7 +66,8 @@ const serve = async () => {
     socket.pause();
     return { status: head.toString('latin1').slice(9, 12), socket };
   };
-  return { budget, ask };
+  const ask = (...paths: string[]): ReturnType<typeof askFrom> => askFrom('127.0.0.1', ...paths);
+  return { budget, ask, askFrom };
 };
 
 describe('Responses that clients have not read', () => {
@@ -76,6 +81,13 @@ describe('Responses that clients have not read', () => {
     first.socket.resume();
     await eventually('the first response is read', () => budget.total === LARGE);
     expect((await ask('/acme/text')).status).toBe('200');
+  });
+
+  it('are charged to each address that has a published key', async () => {
+    const { ask, askFrom } = await serve();
+    expect((await ask('/acme/published')).status).toBe('200');
+    expect((await ask('/acme/published')).status).toBe('429');
+    expect((await askFrom('127.0.0.2', '/acme/published')).status).toBe('200');
   });
 
   it('are limited in total', async () => {

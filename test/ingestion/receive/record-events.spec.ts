@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
@@ -30,6 +31,7 @@ import { DailyQuota, readIngestUsage } from '../../../src/quotas/daily-quota.js'
 import { type Clock, monotonic } from '../../../src/flow/time.js';
 import { finish, TimeSlices } from '../../../src/flow/turns.js';
 import { createPool } from '../../../src/postgres/pool.js';
+import { RequestConcurrency } from '../../../src/read-models/request-concurrency.js';
 import { createDatabase, NO_LIMITS, type TestDatabase } from '../../support/postgres.js';
 import { TestClock } from '../../support/test-clock.js';
 import { EXAMPLES } from '../../support/upstream.js';
@@ -79,6 +81,7 @@ const handlerOf = (
     log,
     backpressure,
     quota,
+    new RequestConcurrency(),
     new TimeSlices(),
     new IngestMetrics(new Registry()),
     untilTheEnd(new RejectionLog(pool as WatchPool)),
@@ -639,6 +642,27 @@ it('A request that the daily quota of events rejects does not use up the quota o
   };
   for (let attempt = 0; attempt < 3; attempt += 1) await expect(send('q-1', 'q-2')).rejects.toThrow('1 events per day');
   expect((await send('q-1')).result.accepted).toBe(1);
+});
+
+it('An organization whose daily quota is used up has the log searched by two requests at a time', async () => {
+  let [searches, most] = [0, 0];
+  const watched = Object.create(log) as EventLog;
+  watched.find = async (keys) => {
+    searches += 1;
+    most = Math.max(most, searches);
+    await nextTurn();
+    searches -= 1;
+    return keys.map(() => undefined);
+  };
+  const config = readConfig({ INGEST_EVENTS_PER_DAY: '1' });
+  const handler = handlerOf(watched, database.pool, untilTheEnd(new DailyQuota(database.pool, config, new Registry())));
+  const send = (n: number) => {
+    const events = [`s-${n}`, `t-${n}`].map((id) => threat(id, { organization: 'searching' }));
+    return handler.execute(new RecordEvents(events, LATEST, 'searching'));
+  };
+  const outcomes = await Promise.allSettled(Array.from({ length: 10 }, (_, n) => send(n)));
+  expect(outcomes.map(({ status }) => status)).toEqual(outcomes.map(() => 'rejected'));
+  expect(most).toBe(2);
 });
 
 it.each([

@@ -9,7 +9,7 @@ import { newStoredKey } from '../../../src/events/stored-key.js';
 import { redactData } from '../../../src/events/redacted.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
 import { newDatabase } from '../../support/open-for-tests.js';
-import { projectToHead, retryAndProject } from '../../support/projecting.js';
+import { projectToHead, retryAndProject, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { seeds } from '../../support/full-size.js';
 import { eventId, recordedInOrder, sent, type Sent, sentThreat, stored } from '../../support/upstream.js';
@@ -310,6 +310,24 @@ describe('A parked event', () => {
     await rebuild(source, [register]);
     expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
     expect(await listParked(database.pool)).toEqual([]);
+  });
+
+  it('is not applied by a retry that follows its drop, also by a projector that was running before', async () => {
+    const { source, parked } = await parkSecond();
+    const projecting = startProjecting(source.log, database.pool, [register]);
+    try {
+      await projecting.reached();
+      await dropParked(source.log, [parked], 'a duplicate');
+      await retryParked(source.log, [parked]);
+      await projecting.reached();
+      await source.log.appendAll([stored(sentThreat('d'))]);
+      await projecting.reached();
+    } finally {
+      await projecting.stop();
+    }
+    expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c', 'd']);
+    await rebuild(source, [register]);
+    expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c', 'd']);
   });
 
   it('is never applied if version 2.2 parked it for `records` and it was dropped, and is not listed', async () => {

@@ -1,9 +1,11 @@
 import { type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ExportRecordsHandler, MAX_ROWS } from '../../../src/records/export-records.js';
 import { RECORDS_CONTROLLERS } from '../../../src/records/records.controller.js';
+import { Unavailable } from '../../../src/errors.js';
+import { UnreadResponses } from '../../../src/http/responses/unread-responses.js';
 import { sharedApp } from '../../support/open-for-tests.js';
 import { eventually } from '../../support/eventually.js';
 import { projectToHead } from '../../support/projecting.js';
@@ -68,6 +70,14 @@ const status = async (organization: string, query = ''): Promise<number | undefi
 const linesOf = async (answer: IncomingMessage): Promise<string[]> => (await text(answer)).trim().split('\r\n');
 
 describe('A CSV export of records', () => {
+  it('ends if its response is refused because too many bytes are unread', async () => {
+    jest.spyOn(UnreadResponses.prototype, 'charge').mockImplementationOnce(() => {
+      throw new Unavailable('Too many bytes are unread', 1);
+    });
+    expect(await status('acme', '?status=FEW')).toBe(503);
+    await eventually('another export may begin', async () => (await status('acme', '?status=FEW')) === 200);
+  });
+
   it('contains the whole selection, or is rejected with the advice to narrow the selection', async () => {
     expect(MAX_ROWS).toBe(1_000_000);
     handler().maxRows = 3;

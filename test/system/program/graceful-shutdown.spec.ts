@@ -1,11 +1,17 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../support/eventually.js';
+import { Deployment } from '../../support/deployment.js';
+import { eventually, eventuallyPasses } from '../../support/eventually.js';
+import { freePort } from '../../support/free-port.js';
 import { sharedDatabase } from '../../support/open-for-tests.js';
 import { type Program, startProgram } from '../../support/program.js';
+import { answering } from '../../support/receiver.js';
 
 const REFUSED = 'ECONNREFUSED on a new connection';
 const RESET_AT_THE_DOOR = 'ECONNRESET on a new connection';
@@ -121,4 +127,38 @@ describe('A process that is asked to stop', () => {
     service.process.disconnect();
     expect(await service.ended()).not.toBeNull();
   });
+});
+
+describe('A delivery process that is asked to stop', () => {
+  it('holds its lease until the last request has ended, so that the next process repeats none', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'graceful-'));
+    const keyFile = join(folder, 'master-key');
+    writeFileSync(keyFile, `${Buffer.alloc(32, 7).toString('base64')}\n`);
+    const env = { DATABASE_URL: database.url, WEBHOOK_MASTER_KEY_FILE: keyFile, WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1' };
+    const deployment = new Deployment(env);
+    await deployment.start();
+    const port = await freePort();
+    const standby = startProgram('src/deliver.js', [], { env: { ...env, DELIVERIES_OPS_PORT: String(port) } });
+    try {
+      await eventuallyPasses(async () =>
+        expect((await fetch(`http://127.0.0.1:${port}/health/ready`)).status).toBe(200),
+      );
+      const { receiver } = deployment;
+      const sentWith = (threatId: string): number =>
+        receiver.received.filter(({ body }) => body.includes(threatId)).length;
+      // The process waits 4 s for it, and its lease lasts 3 s.
+      receiver.react = (_, response) => void setTimeout(() => response.writeHead(204).end(), 3_700);
+      await deployment.post('slow-one');
+      await eventually('the request is sent', () => sentWith('slow-one') > 0);
+      expect(await deployment.programOf('src/deliver.js').stop()).toBe(0);
+      receiver.react = answering(204);
+      await deployment.post('next-one');
+      await eventually('the next process delivers', () => sentWith('next-one') > 0);
+      expect(sentWith('slow-one')).toBe(1);
+    } finally {
+      await standby.stop();
+      await deployment.stop();
+      rmSync(folder, { recursive: true });
+    }
+  }, 120_000);
 });

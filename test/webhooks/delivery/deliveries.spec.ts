@@ -4,12 +4,13 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { Webhook as Verifier } from 'standardwebhooks';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { PROJECTIONS } from '../../../projections/registry.js';
 import type { Webhook } from '../../../src/events/types/organizations.js';
+import { NEXT_ELEMENTS } from '../../../src/records/feed/feed-elements.js';
 import type { StoredProgress } from '../../../src/webhooks/progress-sql.js';
 import { pause } from '../../../src/flow/time.js';
 import { addWebhookMetrics } from '../../../src/ops/webhook-metrics.js';
@@ -433,8 +434,12 @@ describe('An endpoint', () => {
     await before.stop();
     await rig.projecting.stop();
     await rig.rows(`update read.checkpoints set position = 1 where projection = 'register'`);
+    const reads = jest.spyOn(NEXT_ELEMENTS, 'run');
     await lookedAgain(await rig.deliver());
     expect(receiver.received).toHaveLength(3);
+    // The delivery waits until the read model has passed the cursor.
+    expect(reads.mock.calls.length).toBeLessThanOrEqual(2);
+    reads.mockRestore();
     expect(await rig.rows('select progress from service.webhook_progress')).toMatchObject([
       { progress: { position: Number(end) } },
     ]);
