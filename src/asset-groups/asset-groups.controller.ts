@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import {
   Body,
   Controller,
@@ -93,10 +93,7 @@ export class AssetGroupsController {
     @Organization() organization: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string | Readable> {
-    const list = await this.tokens.addTo(reply, await this.queries.execute(new ListAssetGroups(organization)));
-    // The key has been revoked meanwhile, and nobody reads the list.
-    if (reply.sent && list instanceof Readable) list.destroy();
-    return list;
+    return this.tokens.addTo(reply, await this.queries.execute(new ListAssetGroups(organization)));
   }
 
   @Patch(':id')

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { type DynamicModule, Module, type Type } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { Registry } from 'prom-client';
@@ -82,9 +81,7 @@ export class HttpModule {
         try {
           done(null, unread.charge(request, reply, compressed, request.access === null && Buffer.isBuffer(payload)));
         } catch (error) {
-          // Fastify sends the error instead, and neither reads nor destroys the stream, which may hold a connection of the
-          // database. It keeps the headers of what was not sent.
-          for (const unsent of [payload, compressed]) if (unsent instanceof Readable) unsent.destroy();
+          // Fastify sends the error instead, and keeps the headers of what was not sent. Nest destroys a stream.
           for (const name of HEADERS_OF_CONTENT) reply.removeHeader(name);
           void reply.header('cache-control', DEFAULT_HEADERS['cache-control']);
           done(error as Error);

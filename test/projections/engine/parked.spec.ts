@@ -316,11 +316,11 @@ describe('A parked event', () => {
     const { source, parked } = await parkSecond();
     const projecting = startProjecting(source.log, database.pool, [register]);
     try {
+      // The projector has read what was decided before.
+      await source.log.appendAll([stored(sentThreat('d'))]);
       await projecting.reached();
       await dropParked(source.log, [parked], 'a duplicate');
       await retryParked(source.log, [parked]);
-      await projecting.reached();
-      await source.log.appendAll([stored(sentThreat('d'))]);
       await projecting.reached();
     } finally {
       await projecting.stop();
