@@ -6,7 +6,8 @@ import { isReadOnly } from '../../src/postgres/transient-errors.js';
 import { createReadModels } from '../../src/read-models/tables.js';
 import { boundTimes } from './bounded-times.js';
 import { readRetried } from './parked.js';
-import { applyByBisection, applyOrPark, readDecisions } from './parking.js';
+import { readDecisions } from './decisions.js';
+import { applyByBisection, applyOrPark } from './parking.js';
 import { livePosition } from './checkpoints.js';
 import {
   DROP_SECONDARY_INDEXES,

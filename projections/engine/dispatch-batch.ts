@@ -1,7 +1,8 @@
 import type { Batch, RecordedEvent } from '../../src/event-log/event-log.js';
 import { forEachYielding } from '../../src/flow/time.js';
 import type { Checkpoint, CheckpointMove } from './checkpoints.js';
-import { type DecodedEvent, type Decisions, decodeEvent, type FailedEvent, type ProjectionEvents } from './parking.js';
+import type { Decisions } from './decisions.js';
+import { type DecodedEvent, decodeEvent, type FailedEvent, type ProjectionEvents } from './parking.js';
 import type { EventOf } from '../../src/events/event.js';
 import type { TimeOf } from './bounded-times.js';
 import type { ProjectedEvent, Projection, Write } from './projection.js';

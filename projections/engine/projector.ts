@@ -10,7 +10,8 @@ import { boundTimes } from './bounded-times.js';
 import { CheckpointMoved, moveCheckpoints, readCheckpoints } from './checkpoints.js';
 import { dispatchBatch, type ProjectionBatch } from './dispatch-batch.js';
 import { readRetried } from './parked.js';
-import { applyByBisection, applyOrPark, isEventError, type FailedEvent, readDecisions } from './parking.js';
+import { readDecisions } from './decisions.js';
+import { applyByBisection, applyOrPark, isEventError, type FailedEvent } from './parking.js';
 import { ApplyError, PoisonEventIsolation } from './poison-events.js';
 
 /** Maximum number of links of a span, which is the default limit of OpenTelemetry. */

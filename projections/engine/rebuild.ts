@@ -24,7 +24,7 @@ import {
   END_WITH_CLIENT,
   READ_BACKEND,
 } from './shadow-tables-sql.js';
-import { type Decisions, readDecisions } from './parking.js';
+import { type Decisions, readDecisions } from './decisions.js';
 import { ApplyError } from './poison-events.js';
 
 /**

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { PROJECTIONS } from '../../projections/registry.js';
-import { Decisions } from '../../projections/engine/parking.js';
+import { Decisions } from '../../projections/engine/decisions.js';
 import { dispatchBatch } from '../../projections/engine/dispatch-batch.js';
 import { transact } from '../../projections/engine/projection.js';
 import { BEGINNING, type EventLog } from '../../src/event-log/event-log.js';

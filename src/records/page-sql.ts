@@ -277,7 +277,7 @@ export const withBranches = async <Row extends { readonly combinations: number }
   const { organization, kind, brand, statuses, types, asset } = selection;
   const key = JSON.stringify([organization, kind, brand, statuses, types, asset !== undefined]);
   const requested = (statuses?.length ?? 0) * (types?.length ?? 0);
-  // The selection may have had too many combinations.
+  // Also if the selection had too many combinations last: it may have fewer now.
   const last = lastCombinations.get(key);
   for (let expected = last === undefined ? requested : Math.min(last, MAX_COMBINATIONS); ;) {
     const branches = BRANCHES.find((each) => each >= expected);

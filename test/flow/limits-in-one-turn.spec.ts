@@ -12,6 +12,7 @@ import { MembershipQueue } from '../../src/asset-groups/change-membership.js';
 import { CommandQueue, type CommandRules, type Decided, type Loaded } from '../../src/event-log/command-queue.js';
 import { ByteBudget, Charge, RateLimit } from '../../src/flow/budgets.js';
 import { ConcurrencyLimit, OrganizationQueues, Semaphore, WaitingRequests } from '../../src/flow/concurrency-limit.js';
+import { NameReads } from '../../src/lists/names/name-reads.js';
 import { FairSlots } from '../../src/flow/turns.js';
 import { limitConnections } from '../../src/http/connections.js';
 import { createCompressor } from '../../src/http/responses/accept.js';
@@ -85,6 +86,19 @@ const LIMITERS: readonly Limiter[] = [
       return (taken) => {
         // A job that waits is refused after a while.
         jobs.run('acme', undefined, forever).catch(() => undefined);
+        taken();
+      };
+    },
+  },
+  {
+    name: 'NameReads, running and waiting queries',
+    file: 'src/lists/names/name-reads.ts',
+    max: 1 + 200,
+    open() {
+      const reads = new NameReads(fake({}));
+      return async (taken) => {
+        // A query that is refused is so before the next turn.
+        await Promise.race([reads.run({ run: forever }, {}), nextTurn()]);
         taken();
       };
     },

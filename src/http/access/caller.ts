@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { Unauthorized } from '../../errors.js';
 import type { Scope } from '../../events/types/organizations.js';
 import { currentTraceparent } from '../request-span.js';
+import { clientOf } from './client-address.js';
 
 /** The caller of a request, identified by its API key. */
 export interface Caller {
@@ -25,6 +26,9 @@ declare module 'fastify' {
 
 /** Returns the owner that a request is charged to: its organization, or its key. Requests without a valid key share an owner. */
 export const ownerOf = (caller: Caller | undefined): string => caller?.organization ?? caller?.keyId ?? '';
+
+/** Returns whom a limit counts if strangers share a key, such as the copies of a program: the key at one address. */
+export const strangerOf = ({ keyId }: Caller, ip: string): string => `${keyId} ${clientOf(ip)}`;
 
 const callerOf = (context: ExecutionContext): Caller => {
   const { caller } = context.switchToHttp().getRequest<FastifyRequest>();

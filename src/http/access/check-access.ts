@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Readable } from 'node:stream';
 import { TooManyRequests, Unauthorized, Forbidden, UriTooLong } from '../../errors.js';
 import { clientOf } from './client-address.js';
-import { type ApiKeyVerifier, type Caller, ownerOf } from './caller.js';
+import { type ApiKeyVerifier, type Caller, ownerOf, strangerOf } from './caller.js';
 import { isTaxii } from '../taxii.js';
 import { isKeyInQuery, keyOf } from './request-key.js';
 import { RateLimit } from '../../flow/budgets.js';
@@ -29,7 +29,7 @@ limitBySetting('requests without a valid key', PER_ADDRESS, 'requests', 'address
 const perClient = (perMinute: number): RateLimit =>
   new RateLimit(perMinute, undefined, new LRUCache<string, number>({ max: MAX_ADDRESSES }));
 
-/** Whether strangers may have the key: one for local lists only may be in every copy of a program. */
+/** Whether strangers may have the key: a key for local lists only may be in every copy of a program. */
 const isPublishable = ({ scopes }: Caller): boolean => scopes.every((each) => each === 'lists');
 
 /** Limits requests with a valid key. */
@@ -44,9 +44,9 @@ export class KeyRateLimit {
   }
 
   /** Counts a request. @param isPublished whether strangers have the key, who must not use up the requests of others */
-  take({ keyId }: Caller, request: FastifyRequest, isPublished: boolean): ReturnType<RateLimit['take']> {
+  take(caller: Caller, request: FastifyRequest, isPublished: boolean): ReturnType<RateLimit['take']> {
     // The address is read only if it counts: behind proxies, it is looked up in the headers.
-    return isPublished ? this.ofClients.take(`${keyId} ${clientOf(request.ip)}`) : this.ofKeys.take(keyId);
+    return isPublished ? this.ofClients.take(strangerOf(caller, request.ip)) : this.ofKeys.take(caller.keyId);
   }
 }
 
@@ -140,9 +140,8 @@ export class Revocations {
   }
 }
 
-/** A key for local lists may be in every copy of a program, so it must be worth nothing elsewhere. */
-const hasScope = ({ scopes }: Caller, scope: Requirement['scope']): boolean =>
-  scope === 'any' ? scopes.some((each) => each !== 'lists') : scopes.includes(scope);
+const hasScope = (caller: Caller, scope: Requirement['scope']): boolean =>
+  scope === 'any' ? !isPublishable(caller) : caller.scopes.includes(scope);
 
 const SEND_KEY = 'Send the key in the header X-API-KEY';
 const HEADER_LINE = /^\s*x-api-key\s*:/i;
@@ -189,7 +188,7 @@ export const checkAccess = (
       return;
     }
     if (organization && caller.organization === undefined) throw new Unauthorized([NO_ORGANIZATION]);
-    if (isKeyInQuery(request) && caller.scopes.some((each) => each !== 'lists')) throw new Unauthorized([SECRET_KEY]);
+    if (isKeyInQuery(request) && !isPublishable(caller)) throw new Unauthorized([SECRET_KEY]);
     // The caller is set before a possible rejection, because the access log names the key.
     request.caller = caller;
     const allowance = limit.take(caller, request, hasPublishedKeys);

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ByteBudget, Charge } from '../../flow/budgets.js';
-import { ownerOf } from '../access/caller.js';
+import { ownerOf, strangerOf } from '../access/caller.js';
 import { clientOf } from '../access/client-address.js';
 import { RESPONSES } from '../byte-limits.js';
 
@@ -11,14 +11,14 @@ const STREAM_BYTES = 128 * 1024;
 
 const isStream = (payload: unknown): boolean => typeof (payload as { pipe?: unknown } | null)?.pipe === 'function';
 
-/** Strangers may have a published key, and must not use up the bytes of one another. */
+/** Returns who is charged. Strangers who share a key must not use up the bytes of one another. */
 const readerOf = ({ caller, access, ip }: FastifyRequest): string => {
   if (caller === null) return clientOf(ip);
-  return access?.hasPublishedKeys === true ? `${caller.keyId} ${clientOf(ip)}` : ownerOf(caller);
+  return access?.hasPublishedKeys === true ? strangerOf(caller, ip) : ownerOf(caller);
 };
 
 /**
- * Charges the bytes of each response to the organization, the key or the address of the client until the operating
+ * Charges the bytes of each response to the organization, the key or the address of the client (`readerOf`) until the operating
  * system has taken the whole response. The memory for clients that read slowly is therefore bounded. Routes with
  * responses of megabytes return a stream, which holds only a few chunks in memory.
  */

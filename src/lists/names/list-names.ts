@@ -1,6 +1,5 @@
 import type { Pool } from 'pg';
 import { type Clock, CooperativeYield, monotonic } from '../../flow/time.js';
-import { limit } from '../../limits.js';
 import type { BuiltLists, ListName } from '../built-lists.js';
 import { digestOf, type Half } from '../expressions.js';
 import type { ServedList } from '../served-list.js';
@@ -17,7 +16,7 @@ import type { StoredName } from './expression-names.js';
 import { ADD_NAMES, forgetNames, MARK_NAMED, NAMELESS_HASHES, OTHER_NAMES, UNLIST_NAMES } from './name-statements.js';
 
 /** A process that lost the lease while it stored names may have listed names again that no version has. */
-const COMPARED_EVERY_MS = limit('comparison of all names of lists', 3_600_000, 'ms', 'process', 'waits');
+const COMPARED_EVERY_MS = 3_600_000;
 /** Names that are stored by one statement. */
 const NAMES_AT_ONCE = 5_000;
 /** Hashes of a first list that are named between two versions, so that the next version does not have to wait. */

@@ -20,7 +20,7 @@ it('The retention finds the newest state of a record by its key, however many re
   expect(await FIND_EXPIRED.run(app.pool, { ...values, version: 20 })).toEqual([]);
   expect(await FIND_EXPIRED.run(app.pool, { ...values, version: 21 })).toHaveLength(10);
   const { rows } = await app.pool.query<{ 'QUERY PLAN': unknown[] }>({
-    text: `explain (analyze, buffers, format json) ${FIND_EXPIRED.text}`,
+    text: `explain (analyze, format json) ${FIND_EXPIRED.text}`,
     values: [0, RECORDS + 1, 20, ALL_PROJECTIONS],
   });
   const plan = JSON.stringify(rows);

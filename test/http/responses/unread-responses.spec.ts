@@ -20,7 +20,10 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.close();
 });
 
-/** Starts a server. A path names an organization and a kind of response (`text`, `stream`, `shared`, `list`, `published`): `/acme/text`. */
+/**
+ * Starts a server. A path names an organization and a kind of response (`text`, `stream`, `shared`, `list`, `published`):
+ * `/acme/text`.
+ */
 const serve = async () => {
   const budget = new ByteBudget({
     name: 'unread responses',

@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import { dispatchBatch } from '../../../projections/engine/dispatch-batch.js';
-import { Decisions } from '../../../projections/engine/parking.js';
+import { Decisions } from '../../../projections/engine/decisions.js';
 import { PROJECTIONS } from '../../../projections/registry.js';
 import type { UpstreamEvent } from '../../../src/events/event.js';
 import { EXAMPLES, recordedInOrder, sent } from '../../support/upstream.js';

@@ -16,20 +16,22 @@ const logs = newLogs();
 /** Stored in batches of one event each. */
 const EVENTS = 20;
 
+/** A projection that applies nothing while it is held. */
+const newHeldProjection = () => {
+  const state = { isHeld: true, batches: 0 };
+  const prepare = async (...given: Parameters<typeof register.prepare>) => {
+    state.batches += 1;
+    while (state.isHeld) await sleep(5);
+    return register.prepare(...given);
+  };
+  return { state, projection: { ...register, prepare } as Projection };
+};
+
 it('A projection that is new catches up while the others go on, and then shares their transactions', async () => {
   const threats = Array.from({ length: EVENTS }, (_, n) => sentThreat(`t-${n}`, { organization: 'acme' }));
   const log = await logs.create(recordedInOrder(threats), () => 1);
   expect(await projectToHead(log, database.pool, [metrics])).toEqual([]);
-  let isHeld = true;
-  let batches = 0;
-  const slow = {
-    ...register,
-    prepare: async (...given: Parameters<typeof register.prepare>) => {
-      batches += 1;
-      while (isHeld) await sleep(5);
-      return register.prepare(...given);
-    },
-  } as Projection;
+  const slow = newHeldProjection();
   const reached = async (): Promise<Record<string, number>> => {
     const text = 'select projection as name, position, xmin::text as writer from read.checkpoints';
     const { rows } = await database.pool.query<{ name: string; position: string; writer: string }>(text);
@@ -41,13 +43,13 @@ it('A projection that is new catches up while the others go on, and then shares 
     );
   };
   const stop = new AbortController();
-  const running = runTogether([metrics, slow], { pool: database.pool, log, onError: () => {} }, stop.signal);
+  const running = runTogether([metrics, slow.projection], { pool: database.pool, log, onError: () => {} }, stop.signal);
   try {
-    await eventually('the new projection has begun', () => batches > 0);
+    await eventually('the new projection has begun', () => slow.state.batches > 0);
     await log.appendAll([stored(sentThreat('later', { organization: 'acme' }))]);
     await eventually('the metrics have the event', async () => (await reached())['metrics'] === EVENTS);
     expect((await reached())['register']).toBe(-1);
-    isHeld = false;
+    slow.state.isHeld = false;
     await eventually('the new projection has caught up', async () => (await reached())['register'] === EVENTS);
     await eventually('an event is applied in one transaction', async () => {
       await log.appendAll([stored(sentThreat(`next-${Math.random()}`, { organization: 'acme' }))]);
@@ -55,7 +57,7 @@ it('A projection that is new catches up while the others go on, and then shares 
       return position === other && writers['metrics by'] === writers['register by'];
     });
   } finally {
-    isHeld = false;
+    slow.state.isHeld = false;
     stop.abort();
     await running;
   }
@@ -71,24 +73,17 @@ it('Positions are read again after a failure, at the start and while a projectio
     if (failures-- > 0) throw new Unavailable('away', 1);
     return head();
   };
-  let isHeld = true;
-  const slow = {
-    ...register,
-    prepare: async (...given: Parameters<typeof register.prepare>) => {
-      while (isHeld) await sleep(5);
-      return register.prepare(...given);
-    },
-  } as Projection;
+  const slow = newHeldProjection();
   const errors: string[] = [];
   const onError = (sentence: string): void => void errors.push(sentence);
   const stop = new AbortController();
-  const running = runTogether([metrics, slow], { pool: database.pool, log, onError }, stop.signal);
+  const running = runTogether([metrics, slow.projection], { pool: database.pool, log, onError }, stop.signal);
   try {
     for (const count of [1, 2]) {
       await eventually('the positions cannot be read', () => errors.length === count);
       failures = count === 1 ? 1 : 0;
     }
-    isHeld = false;
+    slow.state.isHeld = false;
     await eventually('the new projection has caught up', async () => {
       const { rows } = await database.pool.query(
         `select position::int from read.checkpoints where projection = 'register'`,
@@ -96,7 +91,7 @@ it('Positions are read again after a failure, at the start and while a projectio
       return rows[0].position === EVENTS - 1;
     });
   } finally {
-    isHeld = false;
+    slow.state.isHeld = false;
     stop.abort();
     await running;
   }
