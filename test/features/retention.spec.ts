@@ -349,6 +349,39 @@ describe('retention apply', () => {
     expect(await differences()).toEqual([]);
   });
 
+  it('keeps an entry that returns to force when a newer one expires, and redacts one that has expired', async () => {
+    const entry = (changeId: string, host: string, days: number, expiresInDays?: number): Sent =>
+      sentStatus(changeId, {
+        asset: url(`https://${host}.example`),
+        status: 'BLOCKED',
+        createdAt: daysAgo(days),
+        ...(expiresInDays !== undefined && { expiresAt: daysAgo(-expiresInDays) }),
+      });
+    await app.log.appendAll(
+      [
+        entry('c-returns', 'lasting-until-friday', 1_000),
+        entry('c-until-friday', 'lasting-until-friday', 900, 3),
+        entry('c-returned', 'lasting-since-friday', 1_000),
+        entry('c-lapsed', 'lasting-since-friday', 900, -800),
+        entry('c-shorter', 'lasting-no-longer', 1_000, 2),
+        entry('c-longer', 'lasting-no-longer', 900, 3),
+      ].map((event) => stored(event)),
+    );
+    await projecting.reached();
+    const rows = async (): Promise<string[]> =>
+      (await linesWith('lasting-until-friday')).filter((line) => line.startsWith('read.asset_statuses '));
+    const before = await rows();
+    expect(before).toEqual([expect.stringContaining('"since"')]);
+    expect((await apply()).code).toBe(0);
+    expect(await rows()).toEqual(before);
+    const log = (await eventLines()).filter((line) => line.includes('lasting-'));
+    const kept = ['returns', 'until-friday', 'returned', 'lapsed', 'shorter', 'longer'].filter((id) =>
+      log.some((line) => line.includes(`"c-${id}"`)),
+    );
+    expect(kept).toEqual(['returns', 'until-friday', 'returned', 'longer']);
+    expect(await differences()).toEqual([]);
+  });
+
   it('redacts a record once if its states are found in several rounds', async () => {
     const round = 50;
     const state = (days: number): Sent =>

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { inTransaction } from '../../postgres/transaction.js';
+import { LATEST } from '../../events/instant.js';
 import { pause } from '../../flow/time.js';
 import {
   API_KEYS_STREAM,
@@ -8,7 +9,7 @@ import {
   OPERATIONS_STREAM,
   ORGANIZATION_CATEGORIES,
 } from '../../events/streams.js';
-import { json, statement, nullable } from '../../postgres/statement.js';
+import { CLOCK, json, statement, nullable } from '../../postgres/statement.js';
 import { hasReviewOf, withoutReviewsOf } from '../../postgres/reviews.js';
 import { REDACTED } from '../../events/redacted.js';
 
@@ -199,7 +200,8 @@ export const FIND_ABOUT = statement(
 /**
  * What the read models know of the record of an event `e` with a type and data: its newest version and the event of
  * that, if it is lower than a version, of threats and takedowns, and of entries of the status history that are not in
- * force; and of deleted entries, whatever their version. Each subquery reads at most one row by its key: `limit 1` keeps
+ * force and will not be: they have expired, or a newer entry lasts as long; and of deleted entries, whatever their
+ * version. Each subquery reads at most one row by its key: `limit 1` keeps
  * the planner from reading whole tables.
  */
 const joinOutdated = (version: string): string => `
@@ -220,10 +222,11 @@ const joinOutdated = (version: string): string => `
           and s.change_id = e.data ->> 'changeId'
           and (s.status is null or s.version < ${version})
           and (
-            s.status is null or s.asset_hash = '' or exists (
+            s.status is null or s.asset_hash = '' or s.expires_at <= ${CLOCK} or exists (
               select from read.asset_status_entries n
               where n.asset_hash = s.asset_hash and n.status is not null
                 and (n.version, n.event_id) > (s.version, s.event_id)
+                and coalesce(n.expires_at, ${LATEST + 1}) >= coalesce(s.expires_at, ${LATEST + 1})
             )
           )
         limit 1
