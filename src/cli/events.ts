@@ -39,10 +39,13 @@ const sendFiles = async (
     if (!(error instanceof SendingStopped)) throw error;
     // Lines that were not sent may lie between acknowledged lines, so `next` may be a few lines too early, but never
     // too late.
-    const next = from + error.processed;
+    const processed = processedCount(error.sent);
+    const rejected = [...lines.rejected, ...error.sent.rejected];
+    for (const line of issueLines(rejected)) say(line);
+    const lost = rejected.length === 0 ? '' : ` without the ${count(rejected.length)} rejected events above`;
     throw new Error(
-      `Sending stopped, ${error.message}. ${count(error.processed)} events were acknowledged. It is safe to repeat the ` +
-        `call, because each event counts once; --from ${next} skips the acknowledged events.`,
+      `Sending stopped, ${error.message}. ${count(processed)} events were answered. It is safe to repeat the call, ` +
+        `because each event counts once; --from ${from + processed} continues after the answered events${lost}.`,
       { cause: error },
     );
   }

@@ -239,10 +239,13 @@ describe('assets redact', () => {
     const before = await countsOf();
     await projecting.stop();
     const head = await app.log.head();
-    await expectKilled(
-      jest.spyOn(COUNT_CHECKPOINTS_AT, 'run').mockRejectedValueOnce(new Error('killed')),
-      'projection',
-    );
+    const countCheckpoints = COUNT_CHECKPOINTS_AT.run.bind(COUNT_CHECKPOINTS_AT);
+    const waiting = jest
+      .spyOn(COUNT_CHECKPOINTS_AT, 'run')
+      .mockImplementation((pool, values) =>
+        BigInt(values.position) > head ? Promise.reject(new Error('killed')) : countCheckpoints(pool, values),
+      );
+    await expectKilled(waiting, 'projection');
     expect(await app.log.head()).toBeGreaterThan(head);
     expect((await leaks()).filter((line) => line.startsWith('read.')).length).toBeGreaterThan(count);
 
@@ -332,8 +335,9 @@ describe('assets redact', () => {
     const events = (lines: readonly string[]): string[] => lines.filter((line) => line.startsWith('log.'));
     expect(events(await tableLines(database.pool))).toEqual(events(before));
     const broken = stored(sentThreat('t-parked', { organization: 'acme', asset: ASSET }));
+    await projecting.stop();
     await app.log.append(broken.stream, 'any', [{ ...broken.event, data: { ...broken.event.data, status: 7 } }]);
-    await projecting.reached();
+    // The call waits until the event has been parked.
     expect(await redact(SECRET)).toMatchObject({ code: 1, err: expect.stringContaining('is parked in') });
     expect(events(await tableLines(database.pool))).toHaveLength(events(before).length + 1);
     // What only version 2.2 has parked, nothing of this version would retry or drop.

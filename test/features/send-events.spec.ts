@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { Command } from 'commander';
 import { EventLines, type Sendable } from '../../src/cli/sending/post-events.js';
 import { addEventCommands } from '../../src/cli/events.js';
-import { sendEvents, type SendOptions, SendingStopped } from '../../src/cli/sending/send-events.js';
+import { processedCount, sendEvents, type SendOptions, SendingStopped } from '../../src/cli/sending/send-events.js';
 import { startApp, type TestApp } from '../support/app.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase } from '../support/postgres.js';
@@ -200,8 +200,9 @@ describe('Sending events', () => {
     )) as SendingStopped;
     expect(stopped).toBeInstanceOf(SendingStopped);
     expect(stopped.message).toMatch(/^gave up after 0 s: /);
-    expect(stopped.processed % 1_000).toBe(0);
-    expect(stopped.processed).toBeLessThan(2_000);
+    const processed = processedCount(stopped.sent);
+    expect(processed % 1_000).toBe(0);
+    expect(processed).toBeLessThan(2_000);
   });
 
   it('stops at once if a retry would not help', async () => {
@@ -221,9 +222,10 @@ describe('Sending events', () => {
     });
     const stopped = (await interrupted.catch((error: unknown) => error)) as SendingStopped;
     expect(stopped.message).toBe('interrupted');
-    expect(stopped.processed).toBeGreaterThanOrEqual(2_000);
-    const rest = await send(events.slice(stopped.processed));
-    expect(rest.accepted + rest.duplicates).toBe(5_000 - stopped.processed);
+    const processed = processedCount(stopped.sent);
+    expect(processed).toBeGreaterThanOrEqual(2_000);
+    const rest = await send(events.slice(processed));
+    expect(rest.accepted + rest.duplicates).toBe(5_000 - processed);
     expect((await logHead()) - before).toBe(5_000n);
     expect(await send(events)).toEqual({ accepted: 0, duplicates: 5_000, rejected: [], warnings: [] });
   });
@@ -394,6 +396,21 @@ describe('The command `events send`', () => {
     );
     const none = await call(file, '--url', app.url, '--key-file', join(folder, 'none'));
     expect([none.code, none.words]).toEqual([2, expect.stringMatching(/^the key cannot be read from .*none: /)]);
+  });
+
+  it('names the rejected events also if sending stops, because the advised call leaves them out', async () => {
+    const lines = Array.from({ length: 2_100 }, () => JSON.stringify(event()));
+    const bad = event({ source: '' });
+    const file = await write('stopped.ndjson', [JSON.stringify(bad), '{"broken', ...lines].join('\n'));
+    const url = await startProxy((forward, count) => (request, response) => {
+      if (count <= 2) return forward(request, response);
+      request.resume();
+      request.once('end', () => response.writeHead(401).end('{"message":"revoked"}'));
+    });
+    const { code, words } = await call(file, '--url', url, '--key-file', join(folder, 'key'));
+    expect(code).toBe(1);
+    expect(words).toContain(`${file}:2: the line is not JSON in UTF-8\n${file}:1 ${String(bad['id'])}: source `);
+    expect(words).toMatch(/ 2,000 events .* --from 2000 .* without the 2 rejected events above/);
   });
 
   it('reports how many events were processed, not how many were read', async () => {

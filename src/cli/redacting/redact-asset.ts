@@ -20,7 +20,7 @@ import {
   withoutErased,
 } from './stored-contents.js';
 import { openStoredContents } from './open-stored-contents.js';
-import { withProjections } from '../projections.js';
+import { awaitProjections, withProjections } from '../projections.js';
 import { prints, type Result, table, withProgress } from '../output.js';
 
 /** The host of a link is another asset: its status also applies to other contents. */
@@ -175,6 +175,8 @@ export const redactAsset = async (
   const keys = keysOf(content);
   const contents = openStoredContents(session);
   const found = await findAll(session, contents, keys.map(hashOfKey), onProgress);
+  // A projection that has not reached an event could still park it, with its content.
+  if (found.length > 0) await awaitProjections(session, found.at(-1)!.position);
   await requireNoneParked(session, found);
   const hadSamples = await redactSamples(session.pool, content, keys);
   if (found.length > 0)

@@ -40,8 +40,8 @@ export interface SendOptions {
 export class SendingStopped extends Error {
   constructor(
     reason: string,
-    /** The number of processed events before the first event that was not processed. */
-    readonly processed: number,
+    /** The outcomes of the events before the first event that was not processed. */
+    readonly sent: Sent,
   ) {
     super(reason);
   }
@@ -158,6 +158,6 @@ export const sendEvents = async (
   } catch (error) {
     await Promise.allSettled(inFlight.map(({ sent }) => sent));
     const reason = options.signal?.aborted ? 'interrupted' : (error as Error).message;
-    throw new SendingStopped(reason, processedCount(soFar));
+    throw new SendingStopped(reason, { ...soFar });
   }
 };

@@ -47,7 +47,7 @@ describe('An operator’s call that starts the database itself', () => {
       expect(await queryOnce(await superuserOf(dataDir), keys)).toEqual([{ name: 'events send' }]);
     });
     expect(await program.stop('SIGINT')).toBe(1);
-    expect(program.err()).toContain('0 events were acknowledged');
+    expect(program.err()).toContain('0 events were answered');
     expect(await server()).toBeUndefined();
   });
 });
