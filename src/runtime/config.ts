@@ -195,6 +195,9 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
   const databaseDirectUrl = database('DATABASE_DIRECT_URL', FOLLOWS_PRIMARY);
   if (databaseDirectUrl !== undefined && databaseUrl === undefined)
     throw new ConfigError('DATABASE_DIRECT_URL is set, but DATABASE_URL is not; set both to the same database');
+  const databaseReadUrl = database('DATABASE_READ_URL', OF_REPLICAS);
+  if (databaseReadUrl !== undefined && databaseUrl === undefined)
+    throw new ConfigError('DATABASE_READ_URL is set, but DATABASE_URL is not; set it to the primary of the replicas');
   return {
     /** Address that the API listens on. */
     host: read('HOST') ?? '127.0.0.1',
@@ -211,7 +214,7 @@ const settingsOf = (env: NodeJS.ProcessEnv) => {
      */
     databaseDirectUrl,
     /** A single address that leads to all the replicas that answer reads. Absent: the primary answers all reads. */
-    databaseReadUrl: database('DATABASE_READ_URL', OF_REPLICAS),
+    databaseReadUrl,
     /** How far a replica may be behind the primary to answer reads, in seconds. */
     readMaxLagSeconds: number('READ_MAX_LAG_SECONDS', '10', 86_400),
     /**

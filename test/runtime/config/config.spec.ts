@@ -42,6 +42,13 @@ describe('readConfig', () => {
   it('rejects an invalid setting with its name, and never repeats a value that may contain a password', () => {
     for (const [env, message] of [
       [{ PORT: '70000' }, 'PORT is "70000"; it must be a whole number from 0 to 65535'],
+      ...[
+        ['DATABASE_DIRECT_URL', 'set both to the same database'],
+        ['DATABASE_READ_URL', 'set it to the primary of the replicas'],
+      ].map(
+        ([name, advice]) =>
+          [{ [name!]: 'postgres://h/d' }, `${name} is set, but DATABASE_URL is not; ${advice}`] as const,
+      ),
       [{ OPS_HOST: '::1' }, 'OPS_HOST is set, but OPS_PORT is not; set OPS_PORT to the port for operators'],
       ...[
         'postgres://u:secret@a,b/d?target_session_attrs=read-write',
