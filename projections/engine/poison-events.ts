@@ -17,6 +17,9 @@ type Slice = Pick<Batch, 'events' | 'position'>;
 
 /** A projection failed to write its rows. A failure of the checkpoint or of the commit is not an `ApplyError`. */
 export class ApplyError extends Error {
+  /** The id of the first event to apply. At the position of a retry, this is the id of the retried event. */
+  readonly eventId: string | undefined;
+
   constructor(
     readonly projection: string,
     events: readonly Pick<RecordedEvent, 'id' | 'position'>[],
@@ -27,6 +30,7 @@ export class ApplyError extends Error {
       events.length === 1 ? `event ${first?.id}` : `${events.length} events from event ${first?.id} on`;
     const reason = cause instanceof Error ? cause.message : String(cause);
     super(`${reason} ("${projection}" at position ${first?.position}, ${eventsText})`);
+    this.eventId = first?.id;
   }
 }
 
@@ -83,18 +87,18 @@ export class PoisonEventIsolation {
    *   fail
    */
   failed({ events, position }: Slice, error: ApplyError): boolean {
-    const { cause, projection } = error;
+    const { cause, projection, eventId } = error;
     const [first] = events;
     if (!first || !isTransient(cause) || isRefusal(cause) || (cause as { code?: unknown }).code === DISK_FULL)
       return false;
     const failures = this.suspects && first.position <= this.suspects.upTo ? this.suspects.failures + 1 : 1;
     const size = failures < MIN_FAILURES ? events.length : Math.max(1, events.length >> 1);
     this.suspects = { upTo: position, size, failures };
-    if (events.length > 1) return true;
+    if (events.length > 1 || eventId === undefined) return true;
     const previous = this.isolated.get(projection);
     this.isolated.set(projection, {
-      id: first.id,
-      failures: previous?.id === first.id ? previous.failures + 1 : 1,
+      id: eventId,
+      failures: previous?.id === eventId ? previous.failures + 1 : 1,
       reason: cause instanceof Error ? cause.message : String(cause),
     });
     return true;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
 import { metrics } from '../../../projections/metrics/projection.js';
-import { listParked } from '../../../projections/engine/parked.js';
+import { listParked, retryParked } from '../../../projections/engine/parked.js';
 import { ISOLATION_STATEMENT_TIMEOUT_MS } from '../../../projections/engine/projector.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { STATEMENT_TIMEOUT_MS } from '../../../projections/engine/projection.js';
@@ -141,6 +141,30 @@ describe('A poison event, which fails with a transient error at every attempt', 
     expect(await counted()).toBe(8);
     expect(await listParked(database.pool)).toMatchObject([{ event_id: idOf(report(4)) }]);
     expect(await verify({ pool, log }, [metrics])).toEqual([]);
+  });
+
+  it('stays parked if it is retried while it still fails, and later events are applied', async () => {
+    await append(reports(9));
+    const pool = poolWithFailingFacts('r-4', sleepForEver);
+    await project(pool);
+    await retryParked(log, await listParked(database.pool));
+    await append([report(9)]);
+    await project(pool);
+    expect(await counted()).toBe(9);
+    expect(await listParked(database.pool)).toMatchObject([
+      { event_id: idOf(report(4)), attempts: 2, reason: expect.stringContaining('statement timeout') },
+    ]);
+  });
+
+  it('is parked by a rebuild that cannot apply it at the position of its retry', async () => {
+    await append(reports(9));
+    const pool = poolWithFailingFacts('r-4', sleepForEver);
+    await project(pool);
+    await retryParked(log, await listParked(database.pool));
+    await project(database.pool);
+    expect(await counted()).toBe(9);
+    await rebuild({ pool, log }, [metrics]);
+    expect(await counted()).toBe(8);
   });
 });
 
