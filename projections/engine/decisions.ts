@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { EventLog } from '../../src/event-log/event-log.js';
-import { followStream, START_OF_STREAM } from '../../src/event-log/read-streams.js';
-import { parseEvent } from '../../src/events/event.js';
+import { followStream, START_OF_STREAM, type StreamCursor } from '../../src/event-log/read-streams.js';
+import { type EventOf, parseEvent } from '../../src/events/event.js';
 import { OPERATIONS_STREAM } from '../../src/events/streams.js';
 import { PREVIOUS_PROJECTIONS } from '../../src/read-models/previous-version.js';
 import { createReadModels } from '../../src/read-models/tables.js';
@@ -59,6 +59,20 @@ export class Decisions {
   }
 }
 
+/**
+ * Calls `onDecision` for each decision about a parked event, in order, with its position in the log.
+ * @returns the cursor after the last event about the log
+ */
+export const followDecisions = (
+  log: EventLog,
+  onDecision: (event: EventOf<'ParkedEventDropped'> | EventOf<'ParkedEventRetried'>, position: bigint) => void,
+): Promise<StreamCursor> =>
+  followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data, ...stored }) => {
+    if (type !== 'ParkedEventDropped' && type !== 'ParkedEventRetried') return;
+    const { event } = parseEvent(type, data);
+    if (event !== undefined) onDecision(event, (stored.copyOf ?? stored).position);
+  });
+
 /** Reads which events are parked now, and which events operators have dropped or retried. */
 export const readDecisions = async (pool: Pool, log: EventLog): Promise<Decisions> => {
   const decisions = new Decisions();
@@ -71,14 +85,9 @@ export const readDecisions = async (pool: Pool, log: EventLog): Promise<Decision
     decided.parked.set(eventId, BigInt(position));
     decided.notBefore.set(eventId, BigInt(reached ?? -1) + 1n);
   }
-  await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data, ...stored }) => {
-    if (type !== 'ParkedEventDropped' && type !== 'ParkedEventRetried') return;
-    const { event } = parseEvent(type, data);
-    if (event === undefined) return;
-    const { dropped, notBefore, lastRetry } = decisions.of(nameNow(event.data.projection));
-    const { eventId } = event.data;
-    const { position } = stored.copyOf ?? stored;
-    if (event.type === 'ParkedEventDropped') return void dropped.add(eventId);
+  await followDecisions(log, ({ type, data: { projection, eventId } }, position) => {
+    const { dropped, notBefore, lastRetry } = decisions.of(nameNow(projection));
+    if (type === 'ParkedEventDropped') return void dropped.add(eventId);
     lastRetry.set(eventId, position);
     if (position > (notBefore.get(eventId) ?? -1n)) notBefore.set(eventId, position);
   });

@@ -1,29 +1,35 @@
 import type { Selectable } from 'kysely';
 import type { Pool } from 'pg';
-import type { EventLog, RecordedEvent } from '../../src/event-log/event-log.js';
+import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from '../../src/event-log/event-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
 import { disputeStream, OPERATIONS_STREAM } from '../../src/events/streams.js';
 import type { EventOf } from '../../src/events/event.js';
 import { redactData } from '../../src/events/redacted.js';
 import { hashOf } from '../../src/events/stored-key.js';
 import { createReadModels, type Tables } from '../../src/read-models/tables.js';
+import { followDecisions } from './decisions.js';
 import { decodeEvent } from './parking.js';
 import type { ProjectedEvent } from './projection.js';
 import { ALL_PROJECTIONS, READ_PROJECTION_CHECKPOINTS } from '../../src/read-models/checkpoints.js';
 
 /** A row of `parked_events`. */
-export type Parked = Readonly<Selectable<Tables['parked_events']>>;
+export type Parked = Readonly<Selectable<Tables['parked_events']>> & {
+  /** The position of the projection's checkpoint when the row was read; null if there is no checkpoint. */
+  readonly reached: number | null;
+};
 
 /** Lists parked events. @param eventId restricts the list to one event */
 export const listParked = (pool: Pool, eventId?: string): Promise<Parked[]> => {
   const parked = createReadModels(pool)
     .selectFrom('parked_events')
-    .selectAll()
-    .where('projection', 'in', ALL_PROJECTIONS);
+    .leftJoin('checkpoints', 'checkpoints.projection', 'parked_events.projection')
+    .selectAll('parked_events')
+    .select('checkpoints.position as reached')
+    .where('parked_events.projection', 'in', ALL_PROJECTIONS);
   // The id is compared as text, because the input of an operator may not be a UUID.
   const selected =
     eventId === undefined ? parked : parked.where((eb) => eb(eb.cast<string>('event_id', 'text'), '=', eventId));
-  return selected.orderBy('position').orderBy('projection').execute();
+  return selected.orderBy('parked_events.position').orderBy('parked_events.projection').execute();
 };
 
 /** Events that may follow a retried event in its stream, about one second of reading per 10,000. */
@@ -36,11 +42,13 @@ const MARK_LENGTH = 8;
  * Reads a retried event as it is applied: at the place of its retry, without a content that was redacted since. A retry is
  * possible at any time, because projections do not depend on the order of events, except for redactions, which concern
  * what is stored before them.
+ * @param onPage called before each page of the stream is read
  * @returns undefined if the log no longer has the event; `issue` says why the event has to stay parked
  */
 export const readRetried = async (
   log: EventLog,
   { event: { data }, position, recordedAt }: ProjectedEvent<EventOf<'ParkedEventRetried'>>,
+  onPage: () => void = () => {},
 ): Promise<{ readonly recorded: RecordedEvent; readonly issue?: string } | undefined> => {
   let found: RecordedEvent | undefined;
   const redactions: unknown[] = [];
@@ -48,6 +56,7 @@ export const readRetried = async (
   const search = async (stream: string, first: bigint): Promise<boolean> => {
     let from = first;
     for (let read = 0; read < MAX_LATER_EVENTS; read += PAGE_SIZE) {
+      onPage();
       const page = await log.readStream(stream, from, PAGE_SIZE);
       for (const event of page) {
         // The last copy has the fewest contents. The store may have forgotten the original.
@@ -80,21 +89,41 @@ const withoutRedacted = (recorded: RecordedEvent, redactions: readonly unknown[]
   return isRedacted ? redactData(recorded.data as Readonly<Record<string, unknown>>) : recorded.data;
 };
 
+const keyOf = (projection: string, eventId: string): string => `${projection} ${eventId}`;
+
 /**
  * Records in the log that parked events are retried. The projector then applies each event at the position of its retry.
+ * An event whose last retry is after the checkpoint is not retried again: the projector may be applying it already, and a
+ * rebuild would apply it at the later retry.
  * @returns the position of the last retry; undefined if there are no events
  */
 export const retryParked = async (log: EventLog, parked: readonly Parked[]): Promise<bigint | undefined> => {
-  const createdAt = Date.now();
-  const events = parked.map(({ projection, event_id: eventId, stream, revision }) => {
-    const retried = newEvent({
-      type: 'ParkedEventRetried',
-      data: { projection, eventId, stream, revision, createdAt },
-    });
-    // Readers keep the beginning of the id of the event at their position, and know the record by its own event.
-    return { ...retried, id: eventId.slice(0, MARK_LENGTH) + retried.id.slice(MARK_LENGTH) };
+  if (parked.length === 0) return undefined;
+  const lastRetries = new Map<string, bigint>();
+  const { next } = await followDecisions(log, ({ type, data: { projection, eventId } }, position) => {
+    if (type === 'ParkedEventRetried') lastRetries.set(keyOf(projection, eventId), position);
   });
-  return events.length === 0 ? undefined : (await log.append(OPERATIONS_STREAM, 'any', events)).position;
+  const lastRetryOf = ({ projection, event_id: eventId }: Parked): bigint =>
+    lastRetries.get(keyOf(projection, eventId)) ?? BEGINNING;
+  const createdAt = Date.now();
+  const events = parked
+    .filter((row) => lastRetryOf(row) <= BigInt(row.reached ?? BEGINNING))
+    .map(({ projection, event_id: eventId, stream, revision }) => {
+      const retried = newEvent({
+        type: 'ParkedEventRetried',
+        data: { projection, eventId, stream, revision, createdAt },
+      });
+      // Readers keep the beginning of the id of the event at their position, and know the record by its own event.
+      return { ...retried, id: eventId.slice(0, MARK_LENGTH) + retried.id.slice(MARK_LENGTH) };
+    });
+  if (events.length === 0) return parked.map(lastRetryOf).reduce((last, other) => (other > last ? other : last));
+  try {
+    return (await log.append(OPERATIONS_STREAM, next === 0n ? 'no-stream' : next - 1n, events)).position;
+  } catch (error) {
+    if (!(error instanceof WrongExpectedRevision)) throw error;
+    // Another program may have retried the same events since the stream was read.
+    return retryParked(log, parked);
+  }
 };
 
 /**

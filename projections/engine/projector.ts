@@ -106,7 +106,10 @@ export interface ProjectorOptions {
   readonly onError: (sentence: string, error: unknown) => void;
   /** Called when the read models advance again. */
   readonly onRecovery?: (sentence: string) => void;
-  /** Called for each batch, each transaction and each error, as a sign that the loop is alive. */
+  /**
+   * Called for each batch, each piece of a batch, each page that a retry reads, each transaction and each error, as a sign
+   * that the loop is alive.
+   */
   readonly onHeartbeat?: () => void;
   readonly backoff?: Backoff;
 }
@@ -159,16 +162,17 @@ export class Projector {
         );
         const onBatch = async (batch: Batch): Promise<void> => {
           this.onHeartbeat();
-          // The copy of an event that was parked meanwhile must not apply it.
-          if (batch.events.some(({ copyOf }) => copyOf !== undefined))
+          // The copy of an event that was parked meanwhile must not apply it, and only the last retry of an event counts.
+          if (batch.events.some(({ type, copyOf }) => type === 'ParkedEventRetried' || copyOf !== undefined))
             decisions = await readDecisions(this.pool, this.log);
           for (const { events, position, isLast } of this.isolation.split(batch)) {
+            this.onHeartbeat();
             const { timeOf, now } = await boundTimes(this.pool, events);
             // The read models are current as of the batch only after its last piece.
             const asOf = isLast && batch.asOf !== undefined ? Math.min(batch.asOf, now) : undefined;
             const piece = { events, position, asOf };
             const parts = await dispatchBatch(this.projections, checkpoints, { ...piece, timeOf }, decisions, (retry) =>
-              readRetried(this.log, retry),
+              readRetried(this.log, retry, this.onHeartbeat),
             );
             checkpoints = parts.map(({ move: { checkpoint, to } }) => ({ ...checkpoint, position: to }));
             await writer.push({ parts, piece });

@@ -91,7 +91,7 @@ const rowsOf = (brands: unknown): number => {
   return 1 + length + (FACTS_PER_FURTHER_BRAND - 1) * Math.max(0, length - USUAL_BRANDS);
 };
 
-const MAX_ROWS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => number>> = {
+const MAX_ROWS: Readonly<Record<UpstreamEvent['type'] | 'ParkedEventRetried', (data: Unvalidated) => number>> = {
   ReportFiled: ({ brands }) => rowsOf(brands),
   // A deletion removes up to one fact per brand of the record.
   ReportDeleted: () => 1 + MAX_LIST,
@@ -111,6 +111,8 @@ const MAX_ROWS: Readonly<Record<UpstreamEvent['type'], (data: Unvalidated) => nu
   AssetUngrouped: () => 2,
   // The row of the dispute and its listed row.
   DisputeResolved: () => 2,
+  // Reads an event of any type with the rest of its stream, and applies the event.
+  ParkedEventRetried: () => 1 + MAX_LIST,
 };
 const maxRowsByType = new Map<string, (data: Unvalidated) => number>(Object.entries(MAX_ROWS));
 

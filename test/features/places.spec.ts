@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it, jest } from '@jest/globals';
 import { QueryBus } from '@nestjs/cqrs';
 import { rebuild, rebuildOutdated } from '../../projections/engine/rebuild.js';
-import { retryParked } from '../../projections/engine/parked.js';
+import { listParked, retryParked } from '../../projections/engine/parked.js';
 import { register } from '../../projections/register/projection.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { redactAsset } from '../../src/cli/redacting/redact-asset.js';
@@ -209,7 +209,7 @@ class World {
   async retry(): Promise<void> {
     this.parkedRedactions = 0;
     this.poisoned.clear();
-    await retryParked(this.app.log, await this.parked());
+    await retryParked(this.app.log, await listParked(this.app.pool));
     await this.projecting.reached();
     expect(await this.parked()).toEqual([]);
   }

@@ -27,13 +27,14 @@ export interface ProjectingOptions {
   readonly backoff?: Backoff;
   /** The pool that reads the checkpoints, if the projector's own pool is made to fail. */
   readonly watchedBy?: Pool;
+  readonly onHeartbeat?: () => void;
 }
 
 export const startProjecting = (
   log: EventLog,
   pool: Pool,
   projections: readonly Projection[] = PROJECTIONS,
-  { backoff, watchedBy = pool }: ProjectingOptions = {},
+  { backoff, watchedBy = pool, onHeartbeat }: ProjectingOptions = {},
 ): Projecting => {
   const troubles: string[] = [];
   let stop: AbortController;
@@ -45,6 +46,7 @@ export const startProjecting = (
     running = new Projector(log, pool, projections, {
       onError: (sentence) => troubles.push(sentence),
       ...(backoff && { backoff }),
+      ...(onHeartbeat && { onHeartbeat }),
     }).run(stop.signal);
     running.then(
       () => (end = new Error('The projector was stopped before it reached the head')),
@@ -99,7 +101,9 @@ export const retryAndProject = async (
   projection: Projection,
   parked: Parked,
 ): Promise<string | undefined> => {
-  await retryParked(log, [parked]);
+  const read = async (): Promise<Parked[]> =>
+    (await listParked(pool, parked.event_id)).filter((one) => one.projection === projection.name);
+  await retryParked(log, await read());
   await projectToHead(log, pool, [projection]);
-  return (await listParked(pool, parked.event_id)).find((one) => one.projection === projection.name)?.reason;
+  return (await read())[0]?.reason;
 };

@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { decodeEvent } from '../../../projections/engine/parking.js';
-import { dropParked, listParked, retryParked } from '../../../projections/engine/parked.js';
+import { dropParked, listParked, type Parked, retryParked } from '../../../projections/engine/parked.js';
 import { type ProjectedEvent, transact } from '../../../projections/engine/projection.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { register } from '../../../projections/register/projection.js';
-import type { RecordedEvent } from '../../../src/event-log/event-log.js';
+import type { EventLog, RecordedEvent } from '../../../src/event-log/event-log.js';
+import { newEvent } from '../../../src/event-log/new-event.js';
+import { OPERATIONS_STREAM } from '../../../src/events/streams.js';
 import { newStoredKey } from '../../../src/events/stored-key.js';
 import { redactData } from '../../../src/events/redacted.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
@@ -230,16 +232,22 @@ describe('A retried event leaves the rows of a rebuild', () => {
     const [parked] = await listParked(database.pool);
     const readStream = log.readStream.bind(log);
     let pages = 0;
+    let beats = 0;
+    const beatsBeforePages = new Set<number>();
     log.readStream = async (stream, from, limit) => {
       if (stream !== state.stream) return readStream(stream, from, limit);
       pages += 1;
+      beatsBeforePages.add(beats);
       return Array.from({ length: limit }, (_, n) => ({ ...state, revision: from + BigInt(n) }));
     };
-    expect(await retryAndProject({ pool: database.pool, log }, register, parked!)).toBe(
-      'more than 100000 events follow it in the stream threat-acme:t',
-    );
+    await retryParked(log, [parked!]);
+    await projectToHead(log, database.pool, [register], { onHeartbeat: () => (beats += 1) });
+    expect(await listParked(database.pool)).toMatchObject([
+      { attempts: 2, reason: 'more than 100000 events follow it in the stream threat-acme:t' },
+    ]);
     expect(pages).toBe(50);
-    expect(await listParked(database.pool)).toMatchObject([{ attempts: 2 }]);
+    // The health check of the process fails after 10 s without a heartbeat.
+    expect(beatsBeforePages.size).toBe(pages);
     expect(await rowsIn()).toMatchObject({ register: [] });
   });
 });
@@ -291,7 +299,9 @@ describe('A parked event', () => {
       for (let n = 0; n < retries; n += 1) expect(await retryAndProject(source, refusing, parked)).toBe('not now');
       poison.ids.clear();
       await rebuild(source, [register]);
-      expect(await listParked(database.pool)).toEqual([{ ...parked, attempts: 1 + retries }]);
+      expect(await listParked(database.pool)).toEqual([
+        { ...parked, attempts: 1 + retries, reached: expect.any(Number) },
+      ]);
       expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
       expect(await retryAndProject(source, register, parked)).toBeUndefined();
       const rows = await listed();
@@ -342,9 +352,48 @@ describe('A parked event', () => {
     expect(await listParked(database.pool)).toEqual([]);
   });
 
+  /** Retries an event without reading whether another retry waits for the projector. */
+  const appendRetries = async (
+    log: EventLog,
+    { projection, event_id: eventId, stream, revision }: Parked,
+    count: number,
+  ) => {
+    const data = { projection, eventId, stream, revision, createdAt: 1 };
+    const events = Array.from({ length: count }, () => newEvent({ type: 'ParkedEventRetried', data }));
+    await log.append(OPERATIONS_STREAM, 'any', events);
+  };
+
+  it('is not retried again while a retry waits for the projector', async () => {
+    const { source, parked } = await parkSecond();
+    const first = await retryParked(source.log, [parked]);
+    expect(await retryParked(source.log, [parked])).toBe(first);
+    expect(await source.log.head()).toBe(first);
+    await projectToHead(source.log, database.pool, [refusing]);
+    const [failed] = await listParked(database.pool);
+    expect(await retryParked(source.log, [failed!])).toBe(first! + 1n);
+  });
+
+  it('is applied by the last of its retries, also by a projector that was running before', async () => {
+    const { source, parked } = await parkSecond();
+    const projecting = startProjecting(source.log, database.pool, [register]);
+    try {
+      // The projector has read what was decided before.
+      await source.log.appendAll([stored(sentThreat('d'))]);
+      await projecting.reached();
+      await appendRetries(source.log, parked, 2);
+      await projecting.reached();
+    } finally {
+      await projecting.stop();
+    }
+    const rows = await listed();
+    expect(rows.at(-1)).toEqual({ id: 'b', position: Number(await source.log.head()) });
+    await rebuild(source, [register]);
+    expect(await listed()).toEqual(rows);
+  });
+
   it('is tried once if it was retried twice in one batch', async () => {
     const { source, parked } = await parkSecond();
-    await retryParked(source.log, [parked, parked]);
+    await appendRetries(source.log, parked, 2);
     await projectToHead(source.log, database.pool, [refusing]);
     expect(await listParked(database.pool)).toMatchObject([{ attempts: 2 }]);
   });

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool, PoolClient } from 'pg';
 import { metrics } from '../../../projections/metrics/projection.js';
 import { listParked, retryParked } from '../../../projections/engine/parked.js';
+import { PoisonEventIsolation } from '../../../projections/engine/poison-events.js';
 import { ISOLATION_STATEMENT_TIMEOUT_MS } from '../../../projections/engine/projector.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { STATEMENT_TIMEOUT_MS } from '../../../projections/engine/projection.js';
@@ -15,7 +16,7 @@ import { eventually } from '../../support/eventually.js';
 import { startProxy } from '../../support/tcp-proxy.js';
 import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/postgres.js';
 import { type Projecting, projectToHead, startProjecting } from '../../support/projecting.js';
-import { sent, type Sent, stored } from '../../support/upstream.js';
+import { recordedInOrder, sent, type Sent, stored } from '../../support/upstream.js';
 import { textsIn } from '../../support/binary-array.js';
 
 let database: TestDatabase;
@@ -251,5 +252,16 @@ describe('A batch with many facts', () => {
     expect(await firstNumber('select as_of as n from read.checkpoints')).toBeGreaterThan(0);
     expect(await listParked(database.pool)).toEqual([]);
     expect(await verify({ pool, log }, [metrics])).toEqual([]);
+  });
+
+  it('is split into pieces of at most 98 retries, because each retry reads its event', () => {
+    const [event] = recordedInOrder([report(0)]);
+    const retries = Array.from({ length: 3_000 }, (_, n) => ({
+      ...event!,
+      type: 'ParkedEventRetried',
+      position: BigInt(n),
+    }));
+    const pieces = [...new PoisonEventIsolation().split({ events: retries, position: 2_999n, asOf: undefined })];
+    expect(Math.max(...pieces.map(({ events }) => events.length))).toBe(98);
   });
 });
