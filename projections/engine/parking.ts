@@ -3,6 +3,7 @@ import { eventIdOf, issueOfId, legacyEventIdOf, ERASED_TYPE, isStreamOf, streamO
 import type { RecordedEvent } from '../../src/event-log/event-log.js';
 import { type EventType, isKnownType, isUpstream, parseEvent, toJson } from '../../src/events/event.js';
 import type { ProjectedEvent, Projection, Recorded, Write, ProjectorTransaction } from './projection.js';
+import { writeJson } from '../../src/events/stored-json.js';
 import { ID, SLUG } from '../../src/events/declaring/fields.js';
 import { isDataError, isTransient } from '../../src/postgres/transient-errors.js';
 import { readModelsOver } from '../../src/read-models/tables.js';
@@ -76,12 +77,12 @@ const textIn = (json: unknown, name: string, pattern: RegExp): string | undefine
   return typeof value === 'string' && pattern.test(value) ? value : undefined;
 };
 
-/** Parks events. An event that is already parked is left unchanged. */
+/** Parks events. An event that is already parked is left unchanged. JSON that cannot be written is stored as null. */
 const park = async (connection: PoolClient, projection: string, failed: readonly FailedEvent[]): Promise<void> => {
   const rows = failed.map((event) => ({
     ...event,
-    data: JSON.stringify(event.data) ?? 'null',
-    metadata: JSON.stringify(event.metadata) ?? 'null',
+    data: writeJson(event.data) ?? 'null',
+    metadata: writeJson(event.metadata) ?? 'null',
     organization: textIn(event.data, 'organization', SLUG),
     keyId: textIn(event.metadata, 'keyId', ID),
   }));

@@ -1,5 +1,6 @@
 import { MAX_LIST } from './declaring/fields.js';
 import type { UpstreamEvent } from './event.js';
+import { writeJson } from './stored-json.js';
 
 /** The metric that a fact counts for. The numbers are permanent, because tables contain them. */
 export const MEASURE = {
@@ -124,15 +125,22 @@ const leftAfter = (value: unknown, left: number): number => {
   if (typeof value === 'string') return left - 2 - 6 * value.length;
   if (typeof value !== 'object' || value === null) return left - 25;
   for (const name in value) {
+    // Checked before each level, because the nesting of a stored value is not limited.
+    if (left < 0) return left;
     left = leftAfter((value as Record<string, unknown>)[name], left - 4 - 6 * name.length);
-    if (left < 0) break;
   }
   return left - 2;
 };
 
+/** Counts as the size of data that are nested too deeply to be written, in KiB, so that the event is applied alone. */
+const KIB_IF_UNWRITABLE = 16 * 1_024;
+
 /** The size of data as JSON, in started KiB. Most data are small, and need not be written to be measured. */
-const kibibytesOf = (data: unknown): number =>
-  leftAfter(data, BYTES_PER_FACT) >= 0 ? 1 : Math.ceil(Buffer.byteLength(JSON.stringify(data ?? {})) / BYTES_PER_FACT);
+const kibibytesOf = (data: unknown): number => {
+  if (leftAfter(data, BYTES_PER_FACT) >= 0) return 1;
+  const json = writeJson(data);
+  return json === undefined ? KIB_IF_UNWRITABLE : Math.ceil(Buffer.byteLength(json) / BYTES_PER_FACT);
+};
 
 /**
  * Returns the maximum cost of applying an event, according to the event alone, in facts: one for each row that the event

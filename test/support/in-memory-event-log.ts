@@ -15,6 +15,7 @@ import {
   type StreamEvent,
   WrongExpectedRevision,
 } from '../../src/event-log/event-log.js';
+import { writeJson } from '../../src/events/stored-json.js';
 import { type Clock, monotonic } from '../../src/flow/time.js';
 
 /**
@@ -118,7 +119,7 @@ export class InMemoryEventLog extends EventLog {
       if (page.length >= limit || bytes >= MAX_PAGE_BYTES) break;
       if (event.position <= after) continue;
       page.push(event);
-      bytes += Buffer.byteLength(JSON.stringify([event.data, event.metadata]));
+      bytes += Buffer.byteLength(writeJson([event.data, event.metadata]) ?? '');
     }
     return page;
   }

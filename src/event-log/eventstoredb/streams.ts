@@ -13,6 +13,9 @@ import { Backoff, retry } from '../../flow/time.js';
 import { DeniedByStore } from './failures.js';
 
 const IN_CATEGORIES: ReadonlySet<string> = new Set([...CATEGORIES, ERASED_CATEGORY]);
+/** Names of this service have no control characters, and PostgreSQL cannot store all of them. */
+// oxlint-disable-next-line no-control-regex
+const CONTROL = /[\0-\x1f\x7f-\x9f]/;
 const PREFIX_OPTION = /([?&])streamPrefix=([^&]*)(&|$)/;
 
 /**
@@ -37,7 +40,7 @@ export class OurStreams {
 
   includes(stream: string): boolean {
     const dash = stream.indexOf('-');
-    if (dash !== -1) return IN_CATEGORIES.has(stream.slice(0, dash));
+    if (dash !== -1) return IN_CATEGORIES.has(stream.slice(0, dash)) && !CONTROL.test(stream);
     return stream === API_KEYS_STREAM || stream === OPERATIONS_STREAM;
   }
 

@@ -391,6 +391,23 @@ describe('A parked event', () => {
     expect(await listed()).toEqual(rows);
   });
 
+  it.each([
+    ['data', 3_000, false],
+    ['data', 100_000, true],
+    ['metadata', 100_000, true],
+  ] as const)('is listed if its %s are nested in %i levels', async (name, levels, isUnwritable) => {
+    const [before, event, after] = recordedInOrder(['a', 'b', 'c'].map((id) => sentThreat(id)));
+    const nested = { nested: JSON.parse('['.repeat(levels) + ']'.repeat(levels)) as unknown };
+    const log = new InMemoryEventLog([before!, { ...event!, [name]: nested }, after!]);
+    await projectToHead(log, database.pool, [register]);
+    const [parked] = await listParked(database.pool);
+    expect(parked!.event_id).toBe(event!.id);
+    expect(parked![name] === null).toBe(isUnwritable);
+    expect((await listed()).map(({ id }) => id)).toEqual(['a', 'c']);
+    await rebuild({ pool: database.pool, log }, [register]);
+    expect(await listParked(database.pool)).toHaveLength(1);
+  });
+
   it('is tried once if it was retried twice in one batch', async () => {
     const { source, parked } = await parkSecond();
     await appendRetries(source.log, parked, 2);

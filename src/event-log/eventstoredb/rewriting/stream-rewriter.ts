@@ -11,11 +11,6 @@ import { appendFailure } from '../failures.js';
 import type { OurStreams } from '../streams.js';
 import type { Writer } from '../writer.js';
 
-/** The stored form of `copyOf` in the metadata of a copy. */
-interface StoredCopy {
-  readonly copyOf?: { readonly position: string; readonly recordedAt: number };
-}
-
 /** Returns the organizations that the reviews of an event name. */
 export const reviewersIn = ({ type, data }: Pick<NewEvent | RecordedEvent, 'type' | 'data'>): readonly string[] =>
   type === 'AssetStatusChanged' ? reviewersOf(data) : [];
@@ -39,11 +34,17 @@ const copyOf = ({ id, type, data, metadata, position, recordedAt, copyOf }: Reco
   return { id, type, data: data as object, metadata: { ...(metadata as object), copyOf: original } };
 };
 
-/** Reads the place of the original from the metadata of a copy. */
+/**
+ * Reads the place of the original from the metadata of a copy. Another program may have stored any `copyOf`: the event is
+ * returned unchanged unless `copyOf` names an earlier position and a time.
+ */
 export const readCopy = (event: RecordedEvent): RecordedEvent => {
-  const { copyOf, ...metadata } = (event.metadata ?? {}) as StoredCopy;
-  if (copyOf === undefined || !/^[0-9]{1,19}$/.test(copyOf.position)) return event;
-  return { ...event, metadata, copyOf: { position: BigInt(copyOf.position), recordedAt: copyOf.recordedAt } };
+  const { copyOf, ...metadata } = (event.metadata ?? {}) as { readonly copyOf?: unknown };
+  const { position, recordedAt } = (copyOf ?? {}) as { readonly position?: unknown; readonly recordedAt?: unknown };
+  if (typeof position !== 'string' || !/^[0-9]{1,19}$/.test(position) || BigInt(position) >= event.position)
+    return event;
+  if (typeof recordedAt !== 'number' || !Number.isSafeInteger(recordedAt)) return event;
+  return { ...event, metadata, copyOf: { position: BigInt(position), recordedAt } };
 };
 
 /**
