@@ -188,15 +188,19 @@ export class PostgresLog extends EventLog {
   }
 
   private async readPage(after: bigint): Promise<Page> {
-    const rows = await orThrowUnavailable(READ_NEXT.run(this.pool, { after, limit: PAGE }));
+    const rows = await orThrowUnavailable(READ_NEXT.run(this.pool, { after, limit: PAGE + 1 }));
     const events = rows.flatMap((row) => (row.position === null ? [] : [recorded(row as EventRow)]));
-    const last = events.at(-1);
-    // If the page is not full, it contains all events of the statement's snapshot after the position, so everything
-    // acknowledged before `as_of` has been read. If the page is full, later events were recorded after its last event.
     const bytes = rows.at(-1)!.bytes ?? 0;
-    const isFull = events.length === PAGE || bytes >= MAX_PAGE_BYTES;
-    const asOf = last && isFull ? last.recordedAt : rows[0]!.as_of;
-    return { events, position: last?.position ?? after, asOf, isFull };
+    const now = rows[0]!.as_of;
+    // If the page is not full, it contains all events of the statement's snapshot after the position, so everything
+    // acknowledged before `now` has been read.
+    const isFull = events.length > PAGE || bytes >= MAX_PAGE_BYTES;
+    if (!isFull) return { events, position: events.at(-1)?.position ?? after, asOf: now, isFull };
+    // If the page is full, later events were recorded after its last event, unless the clock was set back meanwhile. The
+    // next event, which is read again with its own page, and the present time show most such cases.
+    const next = events.length > 1 ? events.pop() : undefined;
+    const { position, recordedAt } = events.at(-1)!;
+    return { events, position, asOf: next && Math.min(recordedAt, next.recordedAt, now), isFull };
   }
 }
 
