@@ -223,7 +223,8 @@ export function* decide(
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
   const warnings: Rejection[] = [];
-  const eventIds = new Set<string>();
+  /** The `changeId` of each event that is a status entry, by the id of the event. */
+  const changeIds = new Map<string, string | undefined>();
   const withoutKey = new Set<string>();
   const { keyId } = origin;
   const groups = new RejectionGroups();
@@ -265,6 +266,17 @@ export function* decide(
     }
     const key = newKeyOf(event);
     const assetKey = newStoredKey(event, key);
+    const stream = streamOf(event, assetKey?.hash);
+    const eventId = eventIdOf(source, id, type, stream);
+    const changeId = 'changeId' in event.data ? event.data.changeId : undefined;
+    const isRepeated = changeIds.has(eventId);
+    // Status entries of an asset share a stream, so their event ids do not tell them apart.
+    if (isRepeated && changeIds.get(eventId) !== changeId) {
+      reject('attributes', [
+        'id is that of an earlier event of the request about the same asset with another data.changeId; send each entry with an id of its own',
+      ]);
+      continue;
+    }
     const guard = guardOf(event, key, guardedHosts);
     const isQueryDropped = dropsQuery(event, key);
     const eventWarnings = warningsOf(event, key, guard, isQueryDropped);
@@ -279,13 +291,11 @@ export function* decide(
       );
     }
     if (eventWarnings.length > 0) warnings.push(describe(eventWarnings));
-    const stream = streamOf(event, assetKey?.hash);
-    const eventId = eventIdOf(source, id, type, stream);
-    if (eventIds.has(eventId)) {
+    if (isRepeated) {
       repeated.push(type);
       continue;
     }
-    eventIds.add(eventId);
+    changeIds.set(eventId, changeId);
     // Link the stored event to the trace of the request, or else to the trace in which the event was produced.
     const traceparent = origin.traceparent ?? sentEvent.traceparent;
     const metadata = {

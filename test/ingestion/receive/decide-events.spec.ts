@@ -151,3 +151,31 @@ describe('Warnings', () => {
     ]);
   });
 });
+
+describe('A status entry with the id of an earlier event of the request about the same asset', () => {
+  const entry = EXAMPLES.find(({ type }) => type === 'AssetStatusChanged')!;
+  const withData = (changes: object) => ({ ...entry, data: { ...entry.data, ...changes } });
+
+  it('is rejected if its changeId is another one, because it would not be stored', () => {
+    const { entries, repeated, rejected, warnings } = decided([entry, withData({ changeId: 'another' }), entry]);
+    expect([entries.length, repeated, warnings]).toEqual([1, [entry.type], []]);
+    expect(rejected).toEqual([
+      {
+        index: 1,
+        id: entry.id,
+        issues: [
+          {
+            message:
+              'id is that of an earlier event of the request about the same asset with another data.changeId; send each entry with an id of its own',
+          },
+        ],
+      },
+    ]);
+  });
+
+  it('is a duplicate if its changeId is the same, and another event if its asset is another one', () => {
+    const other = withData({ asset: { type: 'URL', content: 'other.example' }, changeId: 'another' });
+    const { entries, repeated, rejected } = decided([entry, withData({ status: 'UNKNOWN' }), other]);
+    expect([entries.length, repeated, rejected]).toEqual([2, [entry.type], []]);
+  });
+});
