@@ -62,13 +62,19 @@ const locateOnly = (sent: string, isHostEnough = false): Location | undefined =>
   const opened = followed?.targets.filter((target) => !followed.returns.has(target)) ?? [sent];
   const [location, ...others] = opened.map((text) => {
     const web = locateWeb(text);
-    return web === undefined ? parsePasted(text, locateLink) : locatePasted(text, web);
+    return web === undefined ? parsePasted(text, locateUnlessMail) : locatePasted(text, web);
   });
   // An app takes a text without a dot as a command.
   if (followed !== undefined && location?.isName === true && !location.host.includes('.')) return undefined;
   const isKnown =
     followed?.isHostOnly !== true || (isHostEnough && location !== undefined && isOfOneOwner(location.host));
   return isKnown && others.every((other) => other?.host === location?.host) ? location : undefined;
+};
+
+/** Returns undefined for a text with several mailboxes or a `mailto:` link without any, which names no host. */
+const locateUnlessMail = (text: string): Location | undefined => {
+  const recipients = readRecipients(refang(text));
+  return recipients === undefined || recipients.emails.length === 1 ? locateLink(text) : undefined;
 };
 
 /** Returns the key of the profile to which a link leads, or of the page, or of the host if it leads to neither. */

@@ -21,9 +21,12 @@ export const hostsMailboxes = (host: string): boolean => MAIL_HOSTS.has(host);
 /** A mailbox with a display name: `Name <someone@host>`. */
 const MAILBOX = /^[^<>]{0,256}<([^<>\s]{3,320})>$/;
 const EMAIL = /^([^\s@"<>()[\],;:\\/?#]{1,64})@([^\s@/?#:[\]()]{1,255})$/;
-const MAILTO = /^mailto:([^?#]*)(?:\?([^#]*))?/i;
+const MAILTO = /^mailto:(?:\/\/)?([^?#]*)(?:\?([^#]*))?/i;
+/** What stands between recipients: a comma (RFC 6068), or a semicolon, as some programs write. */
+const BETWEEN_RECIPIENTS = /[,;]/;
 /** A mailbox behind the scheme of an app, and what follows the mailbox. */
-const SCHEMED = /^([a-z][a-z0-9+.-]{0,31}):(?:\/\/)?([^\s:/?#]{1,64}@[^\s:/?#;,]{1,255})(?:[;?/#](.*))?$/is;
+const SCHEMED = /^([a-z][a-z0-9+.-]{0,31}):(?:\/\/)?([^\s:/?#,;]{1,64}@[^\s:/?#,;]{1,255})(?:[,;?/#](.*))?$/is;
+const SCHEME = /^[a-z][a-z0-9+.-]{0,31}:(?:\/\/)?/i;
 /** Schemes of apps that call, write to or pay a mailbox. In other texts, a user may stand before a password. */
 const REACHES_MAILBOXES =
   /^(?:lightning|lnurl[a-z]?|keyauth|paymail|bitcoin|xmpp|sips?|im|pres|acct|skype|msnim|ymsgr|gtalk|aim|jabber|facetime(?:-audio)?|imessage|callto|ms-?teams|web\+\w+)$/i;
@@ -32,35 +35,56 @@ const MAX_RECIPIENTS = 20;
 
 /** The recipients of a mail. */
 interface Recipients {
-  /** Addresses in lower case with a normalized host. */
+  /** Addresses in lower case with a normalized host; empty if none of the recipients of a link can be read. */
   readonly emails: readonly string[];
   /** False if a recipient cannot be read. */
   readonly isUnderstood: boolean;
 }
 
-/** Parses an e-mail address or a `mailto:` link (RFC 6068). @returns undefined if the text has no e-mail address */
+/**
+ * Parses an e-mail address, a text of several or a `mailto:` link (RFC 6068). Several without such a link are not
+ * understood.
+ * @returns undefined if the text has no e-mail address and is no such link
+ */
 export const readRecipients = (text: string): Recipients | undefined => {
   const [link, to = '', query = ''] = MAILTO.exec(text) ?? [];
-  if (link === undefined) {
-    const schemed = mailboxBehindScheme(text);
-    if (schemed?.isCertain === true) return { emails: [schemed.email], isUnderstood: schemed.isUnderstood };
-    const email = readEmail(text);
-    return email === undefined ? undefined : { emails: [email], isUnderstood: true };
-  }
-  const fields = [...new URLSearchParams(query)].flatMap(([name, value]) =>
-    /^(?:to|cc|bcc)$/i.test(name) ? value.split(',') : [],
+  if (link !== undefined) return recipientsOfLink(to, query);
+  const schemed = mailboxBehindScheme(text);
+  const email = readEmail(text) ?? (schemed?.isCertain === true ? schemed.email : undefined);
+  const emails = mailboxesIn(text);
+  // Words before one mailbox are a sentence.
+  const isOneOfSeveral = email === undefined && emails.length === 1 && BETWEEN_RECIPIENTS.test(text);
+  if (emails.length > 1 || isOneOfSeveral) return { emails, isUnderstood: false };
+  return email === undefined ? undefined : { emails: [email], isUnderstood: schemed?.isUnderstood !== false };
+};
+
+const recipientsOfLink = (to: string, query: string): Recipients => {
+  // A plus sign is part of a mailbox, and no blank.
+  const fields = [...new URLSearchParams(query.replaceAll('+', '%2B'))].flatMap(([name, value]) =>
+    /^(?:to|cc|bcc)$/i.test(name) ? [value] : [],
   );
-  const written = [...(to.includes('%') ? to.split(',').map(decodeOnce) : to.split(',')), ...fields].filter(
-    (one) => one.trim() !== '',
-  );
+  const written = [decodeOnce(to), ...fields]
+    .flatMap((list) => list.split(BETWEEN_RECIPIENTS))
+    .filter((one) => one.trim() !== '');
   const emails = new Set(written.slice(0, MAX_RECIPIENTS).flatMap((one) => readEmail(one.trim()) ?? []));
-  if (emails.size === 0) return undefined;
-  return { emails: [...emails], isUnderstood: emails.size === written.length };
+  return { emails: [...emails], isUnderstood: emails.size > 0 && emails.size === written.length };
+};
+
+/**
+ * Returns the mailboxes between white space, commas and semicolons, without repetitions; none if the text has no such
+ * separator. What follows a host, such as a path, is not read.
+ */
+const mailboxesIn = (text: string): readonly string[] => {
+  const [names = ''] = text.replace(SCHEME, '').split(/[/?#]/, 1);
+  const parts = names.split(/[\s,;]+/).filter((part) => part !== '');
+  if (parts.length < 2) return [];
+  const mailboxes = parts.filter((part) => part.includes('@')).slice(0, MAX_RECIPIENTS);
+  return [...new Set(mailboxes.flatMap((part) => readEmail(part) ?? []))];
 };
 
 /**
  * Parses a mailbox behind the scheme of an app: `lightning:someone@host`. It is certain to be one if the scheme is known,
- * and understood if no link follows it.
+ * and understood if neither a link nor another mailbox follows it.
  */
 export const mailboxBehindScheme = (
   text: string,
@@ -68,7 +92,7 @@ export const mailboxBehindScheme = (
   const [, scheme = '', mailbox = '', rest = ''] = SCHEMED.exec(text) ?? [];
   const email = readEmail(mailbox);
   const isCertain = REACHES_MAILBOXES.test(scheme);
-  return email === undefined ? undefined : { email, isCertain, isUnderstood: !/:|%3a/i.test(rest) };
+  return email === undefined ? undefined : { email, isCertain, isUnderstood: !/[:@]|%3a|%40/i.test(rest) };
 };
 
 /** @returns the address in lower case with a normalized host; undefined if the text is not an e-mail address */

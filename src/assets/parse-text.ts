@@ -75,7 +75,7 @@ const parseOtherText = (sent: string): Content | undefined => {
   const recipients = text.includes('@') || /^mailto:/i.test(text) ? readRecipients(text) : undefined;
   if (recipients !== undefined) {
     const [first, ...others] = recipients.emails.map(emailAsset);
-    return { parsed: withAlternatives(first!, others, !recipients.isUnderstood) };
+    return first && { parsed: withAlternatives(first, others, !recipients.isUnderstood) };
   }
   if (text.startsWith('@')) return handle(text);
   if (isNativeIpfs(text) || !/[.:]/.test(text)) {

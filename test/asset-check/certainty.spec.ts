@@ -241,6 +241,23 @@ describe('A content that may open something BLOCKED is BLOCKED', () => {
     'mailto:x%40evil-mail.example',
     'mailto:?to=x@evil-mail.example',
     'mailto:y@good.example?cc=x@evil-mail.example',
+    'mailto:x@evil-mail.example;y@good.example',
+    'mailto:y@good.example;x@evil-mail.example',
+    'mailto:x%40evil-mail.example%3By%40good.example',
+    'mailto://x@evil-mail.example',
+    'mailto:?to=y@good.example;x@evil-mail.example',
+    'mailto:y@good.example?bcc=y@good.example,x@evil-mail.example',
+    'mailto:y@good.example?cc=z+1@evil.example',
+    'xmpp:x@evil-mail.example;y@good.example',
+    'xmpp:y@good.example,x@evil-mail.example',
+    'unknown:x@evil-mail.example;y@good.example',
+    'unknown://x@evil-mail.example;y@good.example',
+    'x@evil-mail.example;y@good.example',
+    'y@good.example, x@evil-mail.example',
+    'y@good.example x@evil-mail.example',
+    'x@evil-mail.example,y@good.example/a',
+    'x@evil-mail.example; Jane <y@good.example>',
+    'other,x@evil-mail.example',
   ])('%s', async (content) => {
     const { status } = (await checkerOf(OWN))(content);
     expect(status).toBe('BLOCKED');
@@ -285,6 +302,11 @@ describe('A content that is not understood, or opens what others may have publis
     `${'https://metamask.app.link/dapp/'.repeat(8)}good.example`,
     '[![logo](https://good.example/logo.png)](https://unknown.example/)',
     'https://good.example/ https://unknown.example/',
+    'y@good.example;z@good.example',
+    'y@good.example, z@good.example',
+    'xmpp:y@good.example;z@good.example',
+    'unknown:y@good.example;z@good.example',
+    'mailto:y;z@good.example',
   ])('%s', async (content) => {
     expect((await checkerOf(OWN))(content)).toMatchObject({ status: 'UNKNOWN', reason: 'not-found' });
   });
@@ -320,6 +342,10 @@ describe('A content is ALLOWED if all that it may open is understood and ALLOWED
     `ethereum:${TOKEN}@1/transfer?address=${GOOD_ACCOUNT}&uint256=1`,
     `ethereum:${TOKEN}@1/transfer?address=${GOOD_ACCOUNT}&value=1`,
     '[good](https://good.example/)',
+    'y@good.example',
+    '"Doe, Jane" <y@good.example>',
+    'mailto:y@good.example;z@good.example',
+    'sip:y@good.example;transport=tcp',
     'intent://good.example/#Intent;scheme=https;S.browser_fallback_url=https%3A%2F%2Fgood.example%2F;end',
   ])('%s', async (content) => {
     expect((await checkerOf(OWN))(content).status).toBe('ALLOWED');

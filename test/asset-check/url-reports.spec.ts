@@ -41,6 +41,16 @@ describe('A report of type URL', () => {
       expect(check(content).status).toBe('BLOCKED');
   });
 
+  it.each([
+    'evil@evil.example;b@good.example',
+    'mailto:evil@evil.example;b@good.example',
+    'mailto:evil@evil.example,b@good.example',
+    'xmpp:evil@evil.example;b@good.example',
+    'mailto:a@b@good.example',
+  ])('never stands for the host of one of several mailboxes: %s', (content) => {
+    for (const type of ['URL', 'PAGE']) expect(assetKey({ type, content })).toBe(`${type}:${content}`);
+  });
+
   it('of a platform allows the page and not the platform', async () => {
     const check = await checkerOf(['ALLOWED URL https://docs.google.com/forms/d/e/GOOD/viewform']);
     expect(check('https://docs.google.com/forms/d/e/GOOD/viewform').status).toBe('ALLOWED');

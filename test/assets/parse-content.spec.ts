@@ -49,6 +49,11 @@ const CASES: Record<string, readonly (readonly [content: string, reading: string
     ['₿pay@box.example', 'EMAIL pay@box.example'],
     ['xmpp:pay@box.example?message', 'EMAIL pay@box.example'],
     ['sip:pay@box.example;transport=tcp', 'EMAIL pay@box.example'],
+    ['user,name@box.example', 'EMAIL name@box.example'],
+    ['mailto:evil.example', 'parse-error'],
+    ['mailto://good.example', 'parse-error'],
+    ['mailto:a@b@good.example', 'parse-error'],
+    ['mailto:user:secret@good.example', 'parse-error'],
   ],
   'accounts as people copy them': [
     ['bc1q ar0s rrr7 xfkv y5l6 43ly dnw9 re59 gtzz wf5m dq', `ADDRESS ${BECH32}`],
