@@ -44,7 +44,10 @@ const wholeText = (content: string): ParsedContent => {
  * Combines what a text may open. If it is unknown which of several assets is opened, the text itself is the asset, and
  * each of them can only block it.
  */
-const parseFollowed = (content: string, { targets, carriers, isUnderstood, isHostOnly }: FollowedText): Content => {
+const parseFollowed = (
+  content: string,
+  { targets, returns, carriers, isUnderstood, isHostOnly }: FollowedText,
+): Content => {
   const contents = targets.map((target) => ({ target, ...parseText(target) }));
   const [only] = contents;
   if (
@@ -61,7 +64,9 @@ const parseFollowed = (content: string, { targets, carriers, isUnderstood, isHos
     contents.some(({ code, parsed }) => code !== undefined || parsed.isUncertain === true);
   const [first, ...others] = opened.values();
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
-  const isClear = first !== undefined && (others.length === 0 || !isUncertain);
+  // What else is opened, is opened after or instead of the first.
+  const isLed = returns.size === targets.length - 1 && !returns.has(first?.opened ?? '');
+  const isClear = first !== undefined && (others.length === 0 || !isUncertain || isLed);
   const asset = isClear ? first : wholeText(content);
   return withAlternatives(asset, isClear ? others : [...opened.values()], isUncertain, carriers.map(locationAsset));
 };

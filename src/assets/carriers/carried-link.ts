@@ -9,6 +9,8 @@ import { ENCODINGS, proxiedHost, withScheme } from './encodings.js';
 interface Form {
   /** Segments of the path in lower case; `*` matches any segment. */
   readonly segments: readonly string[];
+  /** Whether any path, also none, carries the link and nothing else. */
+  readonly isInAnyPath: boolean;
   /** Name of the parameter in lower case; '' for the whole query; undefined if the link follows the path. */
   readonly parameter: string | undefined;
   readonly inFragment: boolean;
@@ -17,10 +19,14 @@ interface Form {
 
 const FORM = /^([^?#{]*)(#?)(?:\?([^={]*)=?)?\{(\w+)\}$/;
 
+const ANY_PATH = '...';
+
 const parseForm = (text: string): Form => {
   const [, path = '', hash, parameter, encoding = 'link'] = FORM.exec(text)!;
+  const isInAnyPath = path === ANY_PATH;
   return {
-    segments: path.split('/').filter((segment) => segment !== ''),
+    segments: isInAnyPath ? [] : path.split('/').filter((segment) => segment !== ''),
+    isInAnyPath,
     parameter,
     inFragment: hash === '#',
     encoding,
@@ -70,6 +76,8 @@ export interface CarriedLinks {
   readonly isUnderstood: boolean;
   /** Whether only the hosts of the links are known. */
   readonly isHostOnly?: boolean;
+  /** Whether the carrier may show a page of its own instead, which its path or its fragment names. */
+  readonly hasOwnPage?: boolean;
 }
 
 const NO_LINKS: readonly string[] = [];
@@ -173,6 +181,9 @@ const partsOf = (rest: string): Parts => {
   };
 };
 
+/** Something in a fragment before its parameters. */
+const NAMES_IN_FRAGMENT = /#[!/]*[^!/?]/;
+
 /** Returns undefined if the form does not match. */
 const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLinks | undefined => {
   const at = endOfSegments(form.segments, path);
@@ -197,10 +208,13 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
     return MAY_BE_LINK.test(text) ? { links: [withScheme(text)], isUnderstood: true } : undefined;
   }
   const values = valuesOf(form.inFragment ? fragment() : query(), form.parameter);
+  const namesPage =
+    !form.isInAnyPath &&
+    ((form.segments.length === 0 && at < path.length) || (form.inFragment && NAMES_IN_FRAGMENT.test(end)));
   // A path that only carries links, without a link, is a link that cannot be read.
   if (values.length === 0)
     return form.segments.length === 0 || form.inFragment || at < path.length ? undefined : NO_LINK;
-  return decoded(values, form);
+  return namesPage ? { ...decoded(values, form), hasOwnPage: true } : decoded(values, form);
 };
 
 const decoded = (texts: readonly string[], { encoding }: Form): CarriedLinks => {
@@ -230,6 +244,8 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
   let isPath = false;
   let isUnderstood = true;
   let isHostOnly = false;
+  let isPage = false;
+  let isOfCarrier = false;
   for (const form of forms) {
     // A path that ends in a link is read only if no other form has a link, and then no other form is read.
     if (links.length > 0 && (form.parameter === undefined || isPath)) continue;
@@ -240,10 +256,14 @@ export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks |
     links = links.length === 0 ? match.links : [...links, ...match.links];
     if (match !== NO_LINK && !match.isUnderstood) isUnderstood = false;
     if (match.isHostOnly === true) isHostOnly = true;
+    if (match.hasOwnPage === true) isPage = true;
+    else isOfCarrier = true;
   }
   if (!isCarrier) return undefined;
   if (links.length > 1) links = [...new Set(links)];
-  return { links, isUnderstood: isUnderstood && links.length === 1, isHostOnly };
+  // A path that another form reads is no page.
+  const hasOwnPage = isPage && !isOfCarrier;
+  return { links, isUnderstood: isUnderstood && links.length === 1 && !hasOwnPage, isHostOnly, hasOwnPage };
 };
 
 /** Adds the parameters that the parameter `sso` of a provider of Discourse carries in base64. */

@@ -4,7 +4,9 @@
  * `m.` and `mobile.` before a host are ignored. `google.com` stands for Google in every country, and for its other hosts.
  *
  * A form has segments of a path and possibly a parameter, of the query or (after `#?`) of the fragment. `*` matches any
- * segment. A word in braces marks the position of the carried link and names its encoding:
+ * segment. A parameter without segments is read on any path, but a path other than the root may then name a page of the
+ * carrier itself, so that the link is not understood. `...` before a parameter means that any path carries the link and
+ * nothing else. A word in braces marks the position of the carried link and names its encoding:
  * - `{link}` percent-encoded or not; at the end of a path, the rest of the link
  * - `{base64}` and `{a1base64}` (after two letters that mark the encoding) base64, also for URLs
  * - `{domain}` only the host of the target
@@ -19,7 +21,7 @@
  * What follows ` // ` on a line is the product or the page that says so.
  */
 export const CARRIERS = `
-  safelinks.protection.outlook.com *.safelinks.protection.outlook.com *.safelinks.protection.office365.us *.safelinks.o365.us ?url={link}
+  safelinks.protection.outlook.com *.safelinks.protection.outlook.com *.safelinks.protection.office365.us *.safelinks.o365.us ...?url={link}
   statics.teams.cdn.office.net evergreen-assets/safelinks/1/atp-safelinks.html?url={link} evergreen-assets/safelinks/2/atp-safelinks.html?url={link}
   mcas-proxyweb.mcas.ms certificate-checker?originalurl={link} // Microsoft Defender for Cloud Apps
   teams.microsoft.com dl/launcher/launcher.html?url={link}
@@ -37,7 +39,7 @@ export const CARRIERS = `
   link.naver.com bridge?url={link}
   *.trendmicro.com wis/clicktime/v1/query?url={link}
   secure-web.cisco.com */{link}
-  *.protection.sophos.com ?u={base64}
+  *.protection.sophos.com ...?u={base64}
   protect.checkpoint.com url.avanan.click *.avanan.click *.checkpoint.com v1/{underscores} v2/{underscores} v2/*/{underscores} v1/url?u={link} v2/url?u={link}
   protect.fireeye.com *.fireeye.com *.trellix.com url?u={link} v1/url?u={link}
   *.safelink.emails.azure.net redirect?destination={link}
@@ -86,7 +88,7 @@ export const CARRIERS = `
   store.steampowered.com help.steampowered.com linkfilter?url={link} linkfilter?u={link}
   click.redditmail.com cl0/{link}
   tiktok.com link/v2?target={link}
-  out.reddit.com ?url={link} *?url={link}
+  out.reddit.com ...?url={link}
   vk.com vk.ru away.vk.com away.php?to={link} away?to={link}
   ok.ru connect.ok.ru dk?st.link={link} offer?url={link}
   slack-redir.net link?url={link}
@@ -137,16 +139,16 @@ export const CARRIERS = `
   outgoing.prod.webservices.mozgcp.net v1/*/{link}
   awin1.com click?u={link} cread.php?ued={link} cread.php?p={link}
   click.linksynergy.com deeplink?murl={link} link?murl={link} fs-bin/click?rd_parm1={link}
-  go.skimresources.com redirect.viglink.com go.redirectingat.com ?url={link} ?u={link}
-  anrdoezrs.net jdoqocy.com tkqlhce.com dpbolvw.net kqzyfj.com ?url={link} links/*/type/dlg/{link}
+  go.skimresources.com redirect.viglink.com go.redirectingat.com ...?url={link} ...?u={link}
+  anrdoezrs.net jdoqocy.com tkqlhce.com dpbolvw.net kqzyfj.com ...?url={link} links/*/type/dlg/{link}
   prf.hn click/*/{link}
   *.sjv.io *.pxf.io *.evyy.net *.7eer.net *.ojrq.net c/*/*/*?u={link}
-  rover.ebay.com ?mpre={link}
+  rover.ebay.com ...?mpre={link}
   s.click.aliexpress.com deep_link.htm?dl_target_url={link}
-  ad.admitad.com ?ulp={link}
+  ad.admitad.com ...?ulp={link}
   track.effiliation.com servlet/effi.redir?url={link}
   tc.tradetracker.net ?u={link}
-  *.everesttech.net ?url={link}
+  *.everesttech.net ...?url={link}
   *.page.link *.app.goo.gl ?link={link} ?ofl={link} ?ifl={link} ?afl={link}
   *.app.link *.bnc.lt ?$fallback_url={link} ?$desktop_url={link} ?$ios_url={link} ?$android_url={link} ?$canonical_url={link}
   *.onelink.me ?af_dp={link} ?af_web_dp={link} ?af_ios_url={link} ?af_android_url={link} ?af_r={link}
@@ -185,7 +187,7 @@ export const CARRIERS = `
   vscode: vscode-insiders: vscode.git/clone?url={link}
   tonhub.com transfer/{account}
   app.tonkeeper.com tonkeeper: transfer/{account} dapp/{link} ton-connect?r={json}
-  tc: ?r={json}
+  tc: ...?r={json}
   tpoutside: tpdapp: open?params={json} open?param={json}
   zerion: browser?url={link}
   safepalwallet: dapp?url={link}
@@ -195,7 +197,7 @@ export const CARRIERS = `
   googlechrome: navigate?url={link} {link}
   googlechromes: braves: {link}
   brave: firefox: firefox-focus: firefox-klar: open-url?url={link}
-  firefox-open-url: ?url={link}
+  firefox-open-url: ...?url={link}
   microsoft-edge: microsoft-edge-http: microsoft-edge-https: {link}
   touch-http: touch-https: opera-http: opera-https: {link}
   yandexbrowser-open-url: ddgquicklink: {link}

@@ -91,13 +91,16 @@ const restOfApp = (text: string): string => `/${text.slice(text.indexOf(':') + 1
 /** One step: the links in a text, and the web address that carries them. */
 interface Step extends CarriedLinks {
   readonly carrier?: Location;
-  /** The location of the text, if the text itself is opened first, and then the links, as after a log-in. */
+  /**
+   * The location of the text, if the text itself is opened: before the links, as in a log-in, or instead of them, as a
+   * page of a carrier.
+   */
   readonly opened?: Location;
 }
 
 const stepOf = (carrier: Location): Step | undefined => {
   const found = carriedLinks(carrier.host, carrier.rest);
-  if (found !== undefined) return { ...found, carrier };
+  if (found !== undefined) return { ...found, carrier, ...(found.hasOwnPage === true && { opened: carrier }) };
   const links = returnLinks(carrier);
   return links.length === 0 ? undefined : { links, isUnderstood: true, opened: carrier };
 };
@@ -161,7 +164,7 @@ export interface FollowedText {
    * is blocked.
    */
   readonly carriers: readonly Location[];
-  /** The targets that are opened after another target, as after a log-in. */
+  /** The targets that are opened after another target, as after a log-in, or instead of a page of their carrier. */
   readonly returns: ReadonlySet<string>;
   /** Whether `targets` has everything that the text may open, or the host of it. */
   readonly isUnderstood: boolean;

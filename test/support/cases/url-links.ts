@@ -48,6 +48,11 @@ const PAGES = [
   page('https://bit.ly/EVIL', 'bit.ly/EVIL', 'https://bit.ly/GOOD'),
   page('https://x.com/thief/status/1', 'x.com/i/status/1', 'https://x.com/thief/status/2'),
   page('https://snapshot.org/#/evil.eth', 'snapshot.org/#/evil.eth', 'https://snapshot.org/#/good.eth'),
+  page(
+    'https://maps.app.goo.gl/EVIL?link=https%3A%2F%2Fgood.example',
+    'maps.app.goo.gl/EVIL?link=https%3A%2F%2Fgood.example',
+    'https://maps.app.goo.gl/GOOD?link=https%3A%2F%2Fgood.example',
+  ),
   page('https://metamask.app.link/EVIL', 'metamask.app.link/EVIL', 'https://metamask.app.link/GOOD'),
   page(
     'https://login.microsoftonline.com/common/oauth2/v2.0/authorize?client_id=EVIL&response_type=code&redirect_uri=https%3A%2F%2Fevil.example%2Fcb',
