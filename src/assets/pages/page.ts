@@ -259,7 +259,8 @@ const matchSegments = (
   actual: readonly string[],
   ignoresCase: boolean,
 ): string[] | undefined => {
-  if (actual.length < wanted.length) return undefined;
+  // Without segments, the parameters of the root name the page.
+  if (actual.length < wanted.length || (wanted.length === 0 && actual.length > 0)) return undefined;
   const parts: string[] = [];
   for (const [index, segment] of wanted.entries()) {
     const text = actual[index]!;

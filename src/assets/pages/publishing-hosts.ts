@@ -14,7 +14,7 @@
  * A pattern has segments of a path and parameters. `{}` is a part of the name, `*` is any segment that is not, any other
  * text must be equal, in any letter case. `{any-case}` is a part whose letter case does not count, `{hex}` a part that is
  * hexadecimal, `*-{hex}` such a part after the last dash, `{...}` the rest of the path. More segments and parameters may
- * follow and are not part of the name. The text after `>` is the name, if it differs from the pattern; it begins with
+ * follow and are not part of the name, but a pattern without segments matches only the root. The text after `>` is the name, if it differs from the pattern; it begins with
  * `//` and a host if another host shows the page. The first pattern that matches names the page. Without one, the path,
  * the parameters except known tracking parameters, and a fragment that looks like a route name the page.
  *
@@ -88,7 +88,7 @@ s3.ap-southeast-2.amazonaws.com :tenants
 forms.office.com =forms.cloud.microsoft =forms.microsoft.com pages/responsepage.aspx?id={} pages/designpagev2.aspx?id={}>pages/responsepage.aspx?id={} r/{} e/{} pages/shareformpage.aspx?id={}>pages/responsepage.aspx?id={}
 sway.office.com =sway.cloud.microsoft =sway.com
 1drv.ms
-onedrive.live.com redir?resid={} embed?resid={}>redir?resid={} download?resid={}>redir?resid={} view.aspx?resid={}>redir?resid={} edit.aspx?resid={}>redir?resid={} ?id={}
+onedrive.live.com redir?resid={} embed?resid={}>redir?resid={} download?resid={}>redir?resid={} view.aspx?resid={}>redir?resid={} edit.aspx?resid={}>redir?resid={} view?resid={}>redir?resid={} edit?resid={}>redir?resid={} ?id={}
 customervoice.microsoft.com pages/responsepage.aspx?id={}
 dropbox.com s/dl/{}>s/{} s/{} scl/fi/{} scl/fo/{} sh/{} t/{} l/scl/{} request/{}
 dl.dropboxusercontent.com =dl.dropbox.com s/{}>//dropbox.com/s/{} scl/fi/{}>//dropbox.com/scl/fi/{} scl/fo/{}>//dropbox.com/scl/fo/{}

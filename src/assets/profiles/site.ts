@@ -4,9 +4,9 @@ export type ReadName = (text: string) => string | undefined;
 /**
  * A platform: its hosts, and the patterns of links to its profiles.
  *
- * A pattern is a path such as `in/{name}` (more segments may follow), a parameter with or without a path
- * (`send?phone={phone}`), possibly with a second one that leads below the profile (`resolve?domain={name}&post`), or a
- * fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal.
+ * A pattern is a path such as `in/{name}` (more segments may follow), a parameter with a path (`send?phone={phone}`) or
+ * of the root (`?phone={phone}`), possibly with a second one that leads below the profile (`resolve?domain={name}&post`),
+ * or a fragment (`#!/{name}`). `*` matches any segment; text before a placeholder is literal.
  * The first matching pattern is used. The name of the profile is the value of the last placeholder, or the text after
  * `>`, as in `PUBLISHING_HOSTS`.
  */
@@ -47,7 +47,10 @@ export interface Match {
   readonly name: string;
   /** The other profiles to which the link may lead, because a parameter is repeated. */
   readonly others: readonly string[];
-  /** Whether the platform may ignore the parameter with the name, because its letter case differs. */
+  /**
+   * Whether the platform may ignore the parameter with the name, because its letter case differs, another value of it is
+   * no name, or more segments follow.
+   */
   readonly isUncertain: boolean;
   /** Whether the link leads to something below the profile, because more segments follow the matched segments. */
   readonly isBelow: boolean;
@@ -117,23 +120,24 @@ const matchLink = (link: Link, parts: LinkParts): Match | undefined => {
   if (actual.length < link.segments.length || !link.segments.every((part, index) => part(actual[index]!, found)))
     return undefined;
   const nameOf = (): string => link.name.replace(/\{(\w+)\}/g, (_, placeholder: string) => found.get(placeholder)!);
+  const hasMore = actual.length > link.segments.length;
   const { parameter } = link;
   if (parameter === undefined)
     return {
       name: nameOf(),
       others: NO_OTHERS,
       isUncertain: false,
-      isBelow: actual.length > link.segments.length,
+      isBelow: hasMore,
     };
+  if (hasMore && link.segments.length === 0) return undefined;
   const query = link.inFragment ? parts.fragmentQuery : parts.query;
   if (link.below !== undefined && !query.has(link.below)) return undefined;
   const exact = query.getAll(parameter.name);
   const values = exact.length > 0 ? exact : valuesInAnyCase(query, parameter.name);
-  const names = new Set(values.flatMap((value) => (parameter.part(value, found) ? [nameOf()] : [])));
-  const [name, ...others] = names;
-  return name === undefined
-    ? undefined
-    : { name, others, isUncertain: exact.length === 0 || others.length > 0, isBelow: link.below !== undefined };
+  const read = values.flatMap((value) => (parameter.part(value, found) ? [nameOf()] : []));
+  const [name, ...others] = new Set(read);
+  const isUncertain = hasMore || exact.length === 0 || others.length > 0 || read.length < values.length;
+  return name === undefined ? undefined : { name, others, isUncertain, isBelow: link.below !== undefined };
 };
 
 const valuesInAnyCase = (query: URLSearchParams, wanted: string): readonly string[] =>

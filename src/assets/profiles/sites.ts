@@ -179,7 +179,7 @@ export const SITES: readonly Site[] = [
     ignoredFirstSegment: /^feed$/i,
     names: { name: MEDIUM_NAME, host: caseInsensitive(/^[a-z0-9-]{1,63}$/) },
     shown: '@{name}',
-    links: '{name}',
+    links: '@{name}',
     hasPosts: true,
   },
   {
@@ -226,14 +226,14 @@ export const SITES: readonly Site[] = [
     type: 'WHATSAPP',
     hosts: 'wa.me',
     names: { phone },
-    links: '{phone} c/{phone} p/*/{phone} ?phone={phone}',
+    links: 'send?phone={phone} c/{phone} p/*/{phone} {phone} ?phone={phone}',
   },
   {
     type: 'WHATSAPP',
     hosts: 'api.whatsapp.com web.whatsapp.com whatsapp.com',
     subdomains: /^(?:www|m|v)$/,
     names: { phone, code: CODE },
-    links: 'channel/{code}>channel/{code} ?phone={phone}',
+    links: 'channel/{code}>channel/{code} send?phone={phone} ?phone={phone}',
   },
   {
     type: 'WHATSAPP',
@@ -256,7 +256,8 @@ export const SITES: readonly Site[] = [
     hosts: 'play.google.com market.android.com',
     names: { app: caseSensitive(/^[a-z]\w{0,100}(?:\.\w{1,100}){1,20}$/i) },
     shown: 'store/apps/details?id={name}',
-    links: 'apps/testing/{app} store/apps/testing/{app} ?id={app} search?q=pname:{app} store/search?q=pname:{app}',
+    links:
+      'apps/testing/{app} store/apps/testing/{app} store/apps/details?id={app} apps/details?id={app} details?id={app} search?q=pname:{app} store/search?q=pname:{app}',
   },
   {
     type: 'APPLE_APP_STORE',

@@ -53,6 +53,22 @@ const PAGES = [
     'maps.app.goo.gl/EVIL?link=https%3A%2F%2Fgood.example',
     'https://maps.app.goo.gl/GOOD?link=https%3A%2F%2Fgood.example',
   ),
+  page(
+    'https://wa.me/message/EVIL?phone=4912345678',
+    'wa.me/message/EVIL?phone=4912345678',
+    'https://wa.me/4912345678',
+  ),
+  page(
+    'https://onedrive.live.com/view?resid=EVIL%211&authkey=a&id=1',
+    'onedrive.live.com/redir?resid=EVIL!1',
+    'https://onedrive.live.com/?id=1',
+  ),
+  page(
+    'https://play.google.com/store/apps/details?id=EVIL&id=com.good.app',
+    'play.google.com/store/apps/details?id=EVIL',
+    'https://play.google.com/store/apps/details?id=com.good.app',
+  ),
+  page('https://medium.com/evilnews', 'medium.com/evilnews', 'https://medium.com/@evilnews'),
   page('https://metamask.app.link/EVIL', 'metamask.app.link/EVIL', 'https://metamask.app.link/GOOD'),
   page(
     'https://login.microsoftonline.com/common/oauth2/v2.0/authorize?client_id=EVIL&response_type=code&redirect_uri=https%3A%2F%2Fevil.example%2Fcb',
