@@ -134,6 +134,19 @@ export const parsePasted = <T>(text: string, read: (text: string) => T | undefin
   return (ENDS_BEYOND_ASCII.test(text) ? undefined : read(text)) ?? read(cleaned);
 };
 
+const INVISIBLE_CHARACTERS = /\p{Default_Ignorable_Code_Point}+/gu;
+
+/**
+ * Removes the invisible characters before the last of a sign, and composes the letters there: the name of an account on
+ * a host, as in `name@host`.
+ */
+export const cleanUser = (text: string, sign: '@' | '*'): string => {
+  const end = text.lastIndexOf(sign);
+  const user = text.slice(0, Math.max(0, end));
+  if (!isBeyondAscii(user)) return text;
+  return user.replace(INVISIBLE_CHARACTERS, '').normalize('NFC') + text.slice(end);
+};
+
 /** Maximum length of a segment that is decoded, because no name is longer. */
 const MAX_SEGMENT_LENGTH = 4_096;
 

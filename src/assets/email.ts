@@ -1,22 +1,35 @@
 import { parseLocation } from './location.js';
-import { decodeOnce } from './copied-text.js';
+import { cleanUser, decodeOnce } from './copied-text.js';
 
 /** Hosts where anybody can have a mailbox, so that the status of the host does not apply to a mailbox. */
 const MAIL_HOSTS: ReadonlySet<string> = new Set(
   `
-  gmail.com googlemail.com outlook.com hotmail.com hotmail.co.uk hotmail.fr hotmail.de live.com msn.com yahoo.com
-  yahoo.co.uk yahoo.co.jp yahoo.fr yahoo.de ymail.com rocketmail.com aol.com icloud.com me.com mac.com proton.me
-  protonmail.com pm.me tutanota.com tutamail.com tuta.io zoho.com zohomail.com fastmail.com hey.com mail.com gmx.com
-  gmx.de gmx.net web.de t-online.de freenet.de yandex.com yandex.ru mail.ru bk.ru inbox.ru list.ru rambler.ru
-  qq.com foxmail.com 163.com 126.com sina.com naver.com daum.net hanmail.net rediffmail.com orange.fr laposte.net
-  free.fr libero.it seznam.cz wp.pl o2.pl onet.pl uol.com.br bol.com.br terra.com.br comcast.net verizon.net att.net
-  mailinator.com guerrillamail.com temp-mail.org yopmail.com
+  gmail.com googlemail.com outlook.com hotmail.com live.com msn.com windowslive.com yahoo.com ymail.com rocketmail.com
+  myyahoo.com aol.com aim.com icloud.com me.com mac.com privaterelay.appleid.com proton.me protonmail.com protonmail.ch
+  pm.me tuta.com tuta.io tutanota.com tutanota.de tutamail.com keemail.me zoho.com zoho.eu zohomail.com zohomail.eu
+  fastmail.com fastmail.fm hey.com duck.com mozmail.com mail.com email.com usa.com hushmail.com mailfence.com runbox.com
+  startmail.com riseup.net disroot.org gmx.com gmx.net web.de t-online.de freenet.de arcor.de mail.de posteo.de
+  mailbox.org yandex.com ya.ru narod.ru mail.ru bk.ru inbox.ru list.ru internet.ru rambler.ru ukr.net i.ua meta.ua
+  mail.ee inbox.lv abv.bg qq.com vip.qq.com foxmail.com 163.com 126.com yeah.net 139.com 189.cn sina.com sina.cn sohu.com
+  aliyun.com naver.com daum.net hanmail.net nate.com docomo.ne.jp ezweb.ne.jp softbank.ne.jp rediffmail.com orange.fr
+  wanadoo.fr laposte.net free.fr sfr.fr neuf.fr libero.it virgilio.it tiscali.it alice.it tin.it bluewin.ch telenet.be
+  skynet.be ziggo.nl planet.nl hetnet.nl kpnmail.nl seznam.cz email.cz centrum.cz post.cz azet.sk wp.pl o2.pl onet.pl
+  interia.pl freemail.hu citromail.hu sapo.pt uol.com.br bol.com.br terra.com.br ig.com.br comcast.net verizon.net att.net
+  sbcglobal.net bellsouth.net cox.net charter.net earthlink.net optonline.net juno.com shaw.ca rogers.com sympatico.ca
+  btinternet.com sky.com virginmedia.com talktalk.net bigpond.com optusnet.com.au xtra.co.nz mailinator.com
+  guerrillamail.com sharklasers.com temp-mail.org trashmail.com yopmail.com
 `
     .trim()
     .split(/\s+/),
 );
+/**
+ * The national domains of providers in many countries: `yahoo.it`, `hotmail.co.uk`. Domains that anybody can have instead
+ * of a `.com` (`.co`) are none.
+ */
+const NATIONAL_MAIL_HOST =
+  /^(?:aol|gmx|hotmail|live|msn|outlook|yahoo|yandex|ymail)\.(?:com?\.)?(?!c[cmo]$|io$|me$|om$|tv$)[a-z]{2}$/;
 
-export const hostsMailboxes = (host: string): boolean => MAIL_HOSTS.has(host);
+export const hostsMailboxes = (host: string): boolean => MAIL_HOSTS.has(host) || NATIONAL_MAIL_HOST.test(host);
 
 /** A mailbox with a display name: `Name <someone@host>`. */
 const MAILBOX = /^[^<>]{0,256}<([^<>\s]{3,320})>$/;
@@ -89,7 +102,7 @@ const mailboxesIn = (text: string): readonly string[] => {
 export const mailboxBehindScheme = (
   text: string,
 ): { readonly email: string; readonly isCertain: boolean; readonly isUnderstood: boolean } | undefined => {
-  const [, scheme = '', mailbox = '', rest = ''] = SCHEMED.exec(text) ?? [];
+  const [, scheme = '', mailbox = '', rest = ''] = SCHEMED.exec(cleanUser(text, '@')) ?? [];
   const email = readEmail(mailbox);
   const isCertain = REACHES_MAILBOXES.test(scheme);
   return email === undefined ? undefined : { email, isCertain, isUnderstood: !/[:@]|%3a|%40/i.test(rest) };
@@ -98,11 +111,11 @@ export const mailboxBehindScheme = (
 /** @returns the address in lower case with a normalized host; undefined if the text is not an e-mail address */
 const readEmail = (text: string): string | undefined => {
   // The sign of Bitcoin marks a name that can be paid (BIP-353).
-  const plain = text.replace(/^₿\s*/, '');
+  const plain = cleanUser(text, '@').replace(/^₿\s*/, '');
   const parts = EMAIL.exec(plain) ?? EMAIL.exec(MAILBOX.exec(plain)?.[1] ?? '');
   if (!parts) return undefined;
   const location = parseLocation(parts[2]!);
-  return location?.isName ? mailbox(parts[1]!.toLowerCase(), location.host) : undefined;
+  return location?.isName ? mailbox(parts[1]!.toLowerCase().normalize('NFC'), location.host) : undefined;
 };
 
 /** Normalizes a mailbox. Gmail ignores dots in the name, and everything after a plus sign. */

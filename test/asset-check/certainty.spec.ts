@@ -536,6 +536,40 @@ describe('One account in several encodings is one asset', () => {
   });
 });
 
+describe('A mailbox', () => {
+  it.each(
+    'outlook.de hotmail.it hotmail.es live.fr yahoo.it yahoo.com.br gmx.at gmx.ch yandex.kz tuta.com tutanota.de protonmail.ch ya.ru ukr.net duck.com mail.ee'.split(
+      ' ',
+    ),
+  )('has no status of its host if anybody can have one there: %s', async (host) => {
+    const check = await checkerOf([`BLOCKED URL ${host}`]);
+    expect([check(`someone@${host}`).status, check(`https://${host}/`).status]).toEqual(['UNKNOWN', 'BLOCKED']);
+  });
+
+  it.each(['outlook.co', 'hotmail.cm', 'live.me', 'yahoo.evil.example', 'mail.gmx.at'])(
+    'has the status of any other host: %s',
+    async (host) => {
+      expect((await checkerOf([`BLOCKED URL ${host}`]))(`someone@${host}`).status).toBe('BLOCKED');
+    },
+  );
+
+  it.each([
+    'jos\u00e9\u200b@box.example',
+    'jo\u00ads\u00e9@box.example',
+    'jos\u200d\u00e9@box.example',
+    'JOSE\u0301@box.example',
+    `jos\u00e9${'\u200d'.repeat(80)}@box.example`,
+    'mailto:jos%C3%A9%E2%80%8B@box.example',
+    `xmpp:jos\u00e9${'\u200d'.repeat(80)}@box.example`,
+    'jos\u00e9\u200b*box.example',
+    `stellar:JOSE\u0301${'\u200d'.repeat(80)}*box.example`,
+  ])('or a federated name is the same with invisible characters in it: %j', async (content) => {
+    const own = ['EMAIL jos\u00e9@box.example', 'ADDRESS jos\u00e9*box.example'] as const;
+    const check = await checkerOf([...own.map((one) => `BLOCKED ${one}` as const), 'ALLOWED URL box.example']);
+    expect(check(content).status).toBe('BLOCKED');
+  });
+});
+
 describe('A text in another form than a link', () => {
   it('is BLOCKED by its mailbox behind any scheme, and by the host', async () => {
     const check = await checkerOf(['BLOCKED EMAIL pay@box.example', 'BLOCKED URL evil.example']);

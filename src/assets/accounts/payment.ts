@@ -1,5 +1,5 @@
 import { linkOfLnurl } from '../carriers/encodings.js';
-import { memoizeLastTwo } from '../copied-text.js';
+import { cleanUser, memoizeLastTwo } from '../copied-text.js';
 import { type Address, withTag } from './account.js';
 import { readAddress } from './address.js';
 import { IS_PART_OF_ADDRESS } from './cash-address.js';
@@ -142,7 +142,7 @@ const parseTagged = (text: string): Address | undefined => {
 
 /** Returns the payment to a federated name, whose host says which account is paid. */
 const federatedPayment = (text: string): Payment | undefined => {
-  const [, name, server = ''] = FEDERATED.exec(text) ?? [];
+  const [, name, server = ''] = FEDERATED.exec(cleanUser(text, '*')) ?? [];
   return name === undefined
     ? undefined
     : payment([{ encoding: 'federation', key: name.toLowerCase() }], true, [server]);
