@@ -142,51 +142,68 @@ export class RecordQueries {
    * Runs a query of the feed as `run` does, with separate limits, because a change wakes many waiting requests of an
    * organization at once.
    */
-  runFeed<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
-    return this.runIn(this.feedConcurrency, organization, key, read, minPosition);
+  runFeed<Read, Result>(
+    organization: string,
+    key: string,
+    read: AnswerFrom<Read>,
+    minPosition: number | undefined,
+    write: (read: Read) => Result | Promise<Result>,
+  ): Promise<Result> {
+    return this.runIn(this.feedConcurrency, organization, key, read, minPosition, write);
   }
 
   /**
-   * Waits until the organization may run another query, and then calls `read`.
+   * Waits until the organization may run another query, and then calls `read` and `write`.
    * @param key concurrent calls with the same key share one result
    * @param minPosition the position of the log that the result must include
+   * @param write makes the result of what was read, once for all calls that share it, and without a connection. By
+   *   default, what was read is the result
    * @throws Unavailable if the database is unavailable, the initial backfill is not complete, or the query takes too
    *   long
    * @throws TooManyRequests if too many queries of the organization are waiting
    */
-  run<Result>(organization: string, key: string, read: AnswerFrom<Result>, minPosition?: number): Promise<Result> {
-    return this.runIn(this.concurrency, organization, key, read, minPosition);
+  run<Read, Result = Read>(
+    organization: string,
+    key: string,
+    read: AnswerFrom<Read>,
+    minPosition?: number,
+    write: (read: Read) => Result | Promise<Result> = (read) => read as unknown as Result,
+  ): Promise<Result> {
+    return this.runIn(this.concurrency, organization, key, read, minPosition, write);
   }
 
-  private async runIn<Result>(
+  private async runIn<Read, Result>(
     concurrency: ConcurrencyLimit,
     organization: string,
     key: string,
-    read: AnswerFrom<Result>,
+    read: AnswerFrom<Read>,
     minPosition: number | undefined,
+    write: (read: Read) => Result | Promise<Result>,
   ): Promise<Result> {
     await this.backfill.requireComplete();
-    return concurrency.run(organization, key, async () => {
-      try {
-        const readFrom = (connection: Connection, isReplica: boolean): Promise<Result> =>
-          read(
-            async <Row extends QueryResultRow>(statement: QueryConfig) => {
-              const { rows } = await connection.query(statement);
-              return rows as Row[];
-            },
-            connection,
-            isReplica,
-          );
-        return await this.replicas.read('records', this.pool, readFrom, minPosition);
-      } catch (error) {
-        if (isStatementTimeout(error))
-          throw new Unavailable(
-            'Reading this selection takes too long; narrow the range or the filters, or try again',
-            TIMED_OUT_RETRY_SECONDS,
-            { cause: error },
-          );
-        throw asUnavailable(error);
-      }
-    });
+    return concurrency.run(organization, key, async () => write(await this.read(read, minPosition)));
+  }
+
+  private async read<Read>(read: AnswerFrom<Read>, minPosition: number | undefined): Promise<Read> {
+    try {
+      const readFrom = (connection: Connection, isReplica: boolean): Promise<Read> =>
+        read(
+          async <Row extends QueryResultRow>(statement: QueryConfig) => {
+            const { rows } = await connection.query(statement);
+            return rows as Row[];
+          },
+          connection,
+          isReplica,
+        );
+      return await this.replicas.read('records', this.pool, readFrom, minPosition);
+    } catch (error) {
+      if (isStatementTimeout(error))
+        throw new Unavailable(
+          'Reading this selection takes too long; narrow the range or the filters, or try again',
+          TIMED_OUT_RETRY_SECONDS,
+          { cause: error },
+        );
+      throw asUnavailable(error);
+    }
   }
 }

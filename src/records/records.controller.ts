@@ -12,11 +12,20 @@ import {
 import type { FastifyReply } from 'fastify';
 import { GetVerdicts } from '../verdicts.js';
 import { formatInstant } from '../events/instant.js';
+import { TimeSlices } from '../flow/turns.js';
 import { Access } from '../http/access/access.js';
 import { Organization } from '../http/access/caller.js';
 import { preferredType } from '../http/responses/accept.js';
 import { ErrorBody } from '../http/errors/error-body.dto.js';
-import { ApiSnapshot, AS_OF, CSV, entityTag, JSON_TYPE, sendSnapshot } from '../http/responses/send-snapshot.js';
+import {
+  ApiSnapshot,
+  AS_OF,
+  CSV,
+  entityTag,
+  JSON_TYPE,
+  sendSnapshot,
+  sharedText,
+} from '../http/responses/send-snapshot.js';
 import { MinPosition, ConsistencyTokens } from '../http/consistency.js';
 import { exampleItem, fieldsOf, isFilteredBy, type ListedKind } from '../events/listed-items.js';
 import { ExportRecords, headerOf, lineOf, MAX_ROWS } from './export-records.js';
@@ -138,6 +147,7 @@ const controllerOf = (kind: ListedKind, { path, id: example, list, one }: Descri
   class RecordsController {
     constructor(
       private readonly queries: QueryBus,
+      private readonly slices: TimeSlices,
       private readonly tokens: ConsistencyTokens,
     ) {}
 
@@ -155,17 +165,23 @@ const controllerOf = (kind: ListedKind, { path, id: example, list, one }: Descri
       if (preferredType(reply.request.headers.accept, ['application/json', 'text/csv']) === 'text/csv')
         return this.sendTable(selection, reply);
       const query = new ListRecords(selection, Number(limit ?? DEFAULT_LIMIT), cursor, minPosition);
-      const { result, ...moment } = await this.queries.execute(query);
-      const shown = await this.shown(
-        organization,
-        result.rows.map(({ item }) => item),
-        minPosition,
-      );
-      const items = `[${shown.join(',')}]`;
-      const next = result.nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(result.nextCursor)}`;
-      // A cursor differs in each response. The state that it continues does not, and a cached cursor must not outlive it.
-      const tag = entityTag(`${items}${next === '' ? '' : `,${result.lastChange ?? ''}`}`);
-      return sendSnapshot({ type: JSON_TYPE, text: `{"items":${items}${next}}`, tag, ...moment }, this.tokens, reply);
+      const page = await this.queries.execute(query);
+      const content = await sharedText(page, JSON_TYPE, async ({ rows, nextCursor, lastChange }) => {
+        const shown = await this.shown(
+          organization,
+          rows.map(({ item }) => item),
+          minPosition,
+        );
+        const items = `[${shown.join(',')}]`;
+        const next = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
+        // A cursor differs in each response. The state that it continues does not, and a cached cursor must not outlive it.
+        const tag = entityTag(`${items}${next === '' ? '' : `,${lastChange ?? ''}`}`);
+        return { text: `{"items":${items}${next}}`, tag };
+      });
+      // Requests that share the page resume together, and sending each of their responses takes time.
+      await this.slices.waitForTurn(organization);
+      const { asOf, position } = page;
+      return sendSnapshot({ type: JSON_TYPE, ...content, asOf, position }, this.tokens, reply);
     }
 
     // The CSV export is a separate operation, because generated clients support only one response type per operation.

@@ -18,6 +18,7 @@ import {
   TAXII_REQUESTS,
   TAXII_WITHOUT,
 } from '../support/requests.js';
+import { sentThreat, stored } from '../support/upstream.js';
 import { whileLocked } from '../support/while-locked.js';
 
 const WAITING = 40;
@@ -79,10 +80,11 @@ const withoutConnection = (): number =>
 const newOrganization = async () => {
   const organization = `org-${randomUUID().slice(0, 8)}`;
   const key = await app.issueKey({ organization, scopes: ['read', 'write', 'ingest'] });
-  return async (operation: string, n: number): Promise<number> => {
+  const send = async (operation: string, n: number): Promise<number> => {
     const { path, ...options } = ALL[operation]!(n, organization);
     return (await app.call(path, { ...options, key })).status;
   };
+  return { organization, send };
 };
 
 describe('The concurrency limit of an organization', () => {
@@ -91,7 +93,7 @@ describe('The concurrency limit of an organization', () => {
   });
 
   it('lets requests that wait for the same metrics share one text, and sends their responses in turn', async () => {
-    const send = await newOrganization();
+    const { send } = await newOrganization();
     const toJson = jest.spyOn(JSON, 'stringify');
     const waitForTurn = jest.spyOn(TimeSlices.prototype, 'waitForTurn');
     try {
@@ -114,8 +116,44 @@ describe('The concurrency limit of an organization', () => {
     }
   });
 
+  it.each([
+    // Texts of up to 4 MiB are also written in slices: those of the first two, and that of the ten that wait.
+    ['getTaxiiObjects', 3],
+    ['getTaxiiManifest', 3],
+    ['getFeed', 3],
+    ['listThreats', 0],
+  ])(
+    'lets requests that wait for the same %s share one text, and sends their responses in turn',
+    async (operation, texts) => {
+      const n = 30;
+      const { organization, send } = await newOrganization();
+      await app.log.appendAll([stored(sentThreat('threat-1', { organization }))]);
+      await projectToHead(app.log, app.pool);
+      const run = jest.spyOn(TimeSlices.prototype, 'run');
+      const waitForTurn = jest.spyOn(TimeSlices.prototype, 'waitForTurn');
+      try {
+        const requests: Promise<number>[] = [];
+        await whileHeld(async () => {
+          // Two queries of an organization run at the same time.
+          for (const other of [n, n + 1]) requests.push(send(operation, other));
+          await eventually('the first queries hang', async () => (await blockedStatements()) === 2);
+          for (let waiting = 0; waiting < 10; waiting += 1) requests.push(send(operation, n));
+          // Arrives after the other requests, and needs no database.
+          expect(await send('checkAsset', 1)).toBe(200);
+          run.mockClear();
+        });
+        expect(await Promise.all(requests)).toEqual(Array(12).fill(200));
+        const runs = run.mock.calls.filter(([owner]) => owner === organization);
+        expect([runs.length, waitForTurn.mock.calls.length]).toEqual([texts, 12]);
+      } finally {
+        run.mockRestore();
+        waitForTurn.mockRestore();
+      }
+    },
+  );
+
   it.each(ANSWERED_WITHOUT)('does not affect %s, which responds while every statement hangs', async (operation) => {
-    const ask = await newOrganization();
+    const { send: ask } = await newOrganization();
     await whileHeld(async () => {
       expect(await ask(operation, 1)).toBe(200);
     });
@@ -124,7 +162,7 @@ describe('The concurrency limit of an organization', () => {
   it.each(Object.keys(ALL).filter((operation) => !ANSWERED_WITHOUT.includes(operation)))(
     'leaves connections to other organizations while one organization repeats %s',
     async (operation) => {
-      const [noisy, quiet] = [await newOrganization(), await newOrganization()];
+      const [{ send: noisy }, { send: quiet }] = [await newOrganization(), await newOrganization()];
       const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;
       const statuses: number[] = [];
       let [requestCount, isOver] = [0, false];

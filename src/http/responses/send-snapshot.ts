@@ -77,16 +77,18 @@ export const momentOf = (row: {
  * Returns a result as text, with its entity tag. Requests that share the result also share its text, because making
  * several large texts in one turn of the event loop would delay the requests of other organizations.
  * @param type the media type of the text
- * @param make makes the text; called once per result and media type
+ * @param make makes the text, and its entity tag unless the tag is that of the text; called once per result and media
+ *   type
  */
 export const sharedText = <Result>(
   snapshot: AsOf<Result>,
   type: string,
-  make: (result: Result) => string | Promise<string>,
+  make: (result: Result) => string | TaggedText | Promise<string | TaggedText>,
 ): Promise<TaggedText> => {
   const texts = (snapshot.texts ??= {});
   return (texts[type] ??= (async () => {
     const text = await make(snapshot.result);
+    if (typeof text !== 'string') return text;
     const content = snapshot.requestInstants?.reduce((rest, at) => rest.replaceAll(formatInstant(at), ''), text);
     return { text, tag: entityTag(content ?? text) };
   })());

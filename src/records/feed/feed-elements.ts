@@ -41,7 +41,7 @@ const ELEMENT_BYTES = `(coalesce(${itemBytes('parts')}, 0) + 2 * octet_length(id
 export const EVENT_AT_POSITION = 'coalesce(moved_by, event_id)';
 
 /** The state of the read models at the moment of a page. */
-interface PageMoment {
+export interface PageMoment {
   /** Null: nothing has been projected yet. */
   readonly asOf: number | null;
   readonly upTo: number | null;

@@ -1,6 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { queryOf } from '../../http/requests.js';
 import { EventLog } from '../../event-log/event-log.js';
+import { TimeSlices, type Work } from '../../flow/turns.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
 import {
@@ -8,6 +9,7 @@ import {
   type PlacedElement,
   placedElements,
   type FeedPage,
+  type PageMoment,
   NEXT_ELEMENTS,
   pageOf,
   type PageRow,
@@ -33,13 +35,23 @@ interface FeedQuery {
 /** Reads the changes of an organization's records, as the JSON of a batch of CloudEvents. */
 export class ReadFeed extends queryOf<AsOf<string>, FeedQuery>() {}
 
+/** A page whose elements are written. */
+interface WrittenPage extends PageMoment {
+  /** Undefined: there are no new elements. */
+  readonly batch: AsOf<string> | undefined;
+}
+
 const BEGINNING: FeedPosition = { position: -1, event: '' };
 
-const batchJson = (ids: FeedIds, elements: readonly PlacedElement[]): string =>
-  `[${ids
-    .write(elements)
-    .map((id, index) => elementJson(id, elements[index]!.row))
-    .join(',')}]`;
+/** Writes a batch. Yields after each element, so that other requests may run. */
+function* batchJson(ids: FeedIds, elements: readonly PlacedElement[]): Work<string> {
+  const texts: string[] = [];
+  for (const [index, id] of ids.write(elements).entries()) {
+    texts.push(elementJson(id, elements[index]!.row));
+    yield;
+  }
+  return `[${texts.join(',')}]`;
+}
 
 @QueryHandler(ReadFeed)
 export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
@@ -47,6 +59,7 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
     private readonly queries: RecordQueries,
     private readonly log: EventLog,
     private readonly watch: FeedWatch,
+    private readonly slices: TimeSlices,
   ) {}
 
   /**
@@ -78,17 +91,21 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
         requireInLog(last === BEGINNING || (await this.log.has({ ...last, position: BigInt(last.position) })));
         return page;
       };
-      const page = await this.queries.runFeed(organization, key, read, minPosition);
-      const { asOf, upTo, isCut } = page;
-      const elements = placedElements(page);
-      if (elements.length > 0) {
-        const text = batchJson(ids, elements);
+      const write = async (page: FeedPage): Promise<WrittenPage> => {
+        const { asOf, upTo, isCut } = page;
+        const elements = placedElements(page);
+        if (elements.length === 0) return { asOf, upTo, batch: undefined };
+        const result = await this.slices.run(organization, batchJson(ids, elements));
         const { row } = elements.at(-1)!;
-        const isEnd = !isCut && elements.length === page.elements.length && elements.length < limit;
+        const isEnd = !isCut && elements.length < limit;
         // More elements follow, so the result is only as current as its last element.
-        if (isEnd) return { result: text, ...momentOf({ asOf, position: upTo }) };
-        return { result: text, asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
-      }
+        const moment = isEnd
+          ? momentOf({ asOf, position: upTo })
+          : { asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
+        return { asOf, upTo, batch: { result, ...moment } };
+      };
+      const { asOf, upTo, batch } = await this.queries.runFeed(organization, key, read, minPosition, write);
+      if (batch !== undefined) return batch;
       const leftMs = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);
       const waitRequest = { organization, kinds, after, reached: upTo ?? -1, asOf: asOf ?? 0 };

@@ -10,7 +10,7 @@ import { isRedacted } from '../../events/redacted.js';
 import { readUrl } from '../../runtime/config.js';
 
 /** A collection of TAXII. */
-interface Collection {
+export interface Collection {
   readonly id: string;
   readonly alias: string;
   readonly title: string;

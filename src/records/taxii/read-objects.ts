@@ -4,15 +4,15 @@ import { Gone, Invalid, NotFound } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { LATEST, parseInstant } from '../../events/instant.js';
 import { pause } from '../../flow/time.js';
+import { TimeSlices } from '../../flow/turns.js';
 import { notReached } from '../../http/consistency.js';
 import { PageCursors } from '../../http/responses/page-cursor.js';
 import { type AsOf, momentOf } from '../../http/responses/send-snapshot.js';
 import { type AnswerFrom, RecordQueries, requireReached } from '../record-queries.js';
-import { COLLECTIONS, OBJECT_TYPE, type ObjectRow } from './objects.js';
-import { NEXT_OBJECTS, type PageRow, parseObject } from './objects-sql.js';
+import { type Collection, COLLECTIONS, OBJECT_TYPE } from './objects.js';
+import { NEXT_OBJECTS, type PageRow } from './objects-sql.js';
+import { type Next, type PageForm, writePage, type WrittenPage } from './write-page.js';
 import { limit } from '../../limits.js';
-
-type Collection = (typeof COLLECTIONS)[number];
 
 /** Which objects of a collection a client asks for. Instants are in ms. */
 interface Wanted {
@@ -119,23 +119,18 @@ export const readRequest = (query: Readonly<Record<string, unknown>>, objectId?:
   };
 };
 
-export interface ObjectsPage {
-  readonly rows: readonly ObjectRow[];
-  /**
-   * Undefined: there are no more objects. `place` is what `token` names, and does not differ between responses of the
-   * same content.
-   */
-  readonly next: { readonly token: string; readonly place: string } | undefined;
+interface ObjectsPage extends WrittenPage {
   /** Whether any of the requested objects exists, whatever the other parameters say. */
   readonly isFound: boolean;
 }
 
-/** Reads the next objects of a collection, in the order of their dates. */
+/** Reads the next objects of a collection, in the order of their dates, as JSON. */
 export class ReadObjects extends Query<AsOf<ObjectsPage>> {
   constructor(
     readonly organization: string,
     readonly collection: Collection,
     readonly request: ObjectsRequest,
+    readonly form: PageForm,
     readonly minPosition?: number,
   ) {
     super();
@@ -160,6 +155,7 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
   constructor(
     private readonly queries: RecordQueries,
     private readonly log: EventLog,
+    private readonly slices: TimeSlices,
   ) {}
 
   /**
@@ -167,7 +163,7 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
    * @throws Unavailable also while the collections are being filled, or if `minPosition` is not reached in time
    * @throws as `RecordQueries.run`
    */
-  async execute({ organization, collection, request, minPosition }: ReadObjects): Promise<AsOf<ObjectsPage>> {
+  async execute({ organization, collection, request, form, minPosition }: ReadObjects): Promise<AsOf<ObjectsPage>> {
     const logId = await this.log.id();
     const mark = createHash('sha256').update(logId).digest('base64url').slice(0, MARK_LENGTH);
     const cursors = new PageCursors(logId, 'taxii', MALFORMED);
@@ -198,25 +194,33 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
         throw new Gone(FOREIGN);
       return row!;
     };
-    const key = JSON.stringify(['taxii', parameters, start?.[5], minPosition]);
-    for (const until = performance.now() + WAIT_MS; ; await pause(POLL_MS)) {
-      const { moment, objects } = await this.queries.run(organization, key, read, minPosition);
-      const { asOf, upTo, heldFrom, heldAt, hasMore, isFound, last } = moment;
-      if (heldFrom !== null && minPosition !== undefined && heldFrom <= minPosition) {
-        if (performance.now() > until) throw notReached();
-        continue;
-      }
-      const rows = objects?.split('\n').map((text) => parseObject(collection.kind, text)) ?? [];
-      if (last === null || !hasMore) {
-        const complete = momentOf({ asOf, position: upTo });
-        if (heldAt === null) return { result: { rows, next: undefined, isFound }, ...complete };
-        const held = { asOf: Math.min(complete.asOf, heldAt), position: Math.min(complete.position, heldFrom! - 1) };
-        return { result: { rows, next: undefined, isFound }, ...held };
-      }
+    const nextOf = ({ last, hasMore }: PageRow['moment']): Next | undefined => {
+      if (last === null || !hasMore) return undefined;
       const rest = JSON.stringify({ addedAfter: null, ids, versions } satisfies Wanted);
       const end: Start = [last.addedAt, last.position, 0, limit, rest, last.eventId.slice(0, 8)];
-      const next = { token: `${mark}.${cursors.write(scope, end)}`, place: JSON.stringify([mark, end]) };
-      return { result: { rows, next, isFound }, asOf: Math.min(asOf ?? 0, last.storedAt), position: last.position };
+      return { token: `${mark}.${cursors.write(scope, end)}`, place: JSON.stringify([mark, end]) };
+    };
+    /** @returns undefined if the position that the page must include is in the millisecond that is held back */
+    const write = async ({ moment, objects }: PageRow): Promise<AsOf<ObjectsPage> | undefined> => {
+      const { asOf, upTo, heldFrom, heldAt, isFound, last } = moment;
+      if (heldFrom !== null && minPosition !== undefined && heldFrom <= minPosition) return undefined;
+      const next = nextOf(moment);
+      const work = writePage(objects?.split('\n') ?? [], collection, form, next);
+      const result = { ...(await this.slices.run(organization, work)), isFound };
+      if (next !== undefined) return { result, asOf: Math.min(asOf ?? 0, last!.storedAt), position: last!.position };
+      const complete = momentOf({ asOf, position: upTo });
+      if (heldAt === null) return { result, ...complete };
+      return {
+        result,
+        asOf: Math.min(complete.asOf, heldAt),
+        position: Math.min(complete.position, heldFrom! - 1),
+      };
+    };
+    const key = JSON.stringify(['taxii', form.name, parameters, start?.[5], minPosition]);
+    for (const until = performance.now() + WAIT_MS; ; await pause(POLL_MS)) {
+      const page = await this.queries.run(organization, key, read, minPosition, write);
+      if (page !== undefined) return page;
+      if (performance.now() > until) throw notReached();
     }
   }
 }

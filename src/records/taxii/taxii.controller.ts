@@ -13,14 +13,16 @@ import type { FastifyReply } from 'fastify';
 import { NotAcceptable, NotFound } from '../../errors.js';
 import { formatInstant, parseInstant } from '../../events/instant.js';
 import { BEGINNING } from '../../event-log/event-log.js';
+import { TimeSlices } from '../../flow/turns.js';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { MinPosition, ConsistencyTokens } from '../../http/consistency.js';
 import { ApiFailure } from '../../http/errors/error-body.dto.js';
-import { entityTag, SNAPSHOT_HEADERS, sendSnapshot } from '../../http/responses/send-snapshot.js';
+import { SNAPSHOT_HEADERS, sendSnapshot } from '../../http/responses/send-snapshot.js';
 import { acceptsTaxii, asTaxii, TAXII_PATH, TAXII_TYPE } from '../../http/taxii.js';
 import { COLLECTIONS, manifestJson, type ObjectRow, objectJson, STIX_TYPE, versionJson } from './objects.js';
 import { collectionOf, ReadObjects, readRequest } from './read-objects.js';
+import type { PageForm } from './write-page.js';
 
 const ROOT = 'api';
 const REFUSED = { scope: 'read', refused: 'The collections are read-only' } as const;
@@ -141,22 +143,16 @@ const resource = (described: Described, read: (collection: string) => object): T
   return TaxiiResourceController;
 };
 
-/**
- * Creates the route of objects.
- * @param list the name of the list in a page
- * @param write writes the entry of an object as JSON
- */
-const objects = (
-  described: Described,
-  list: 'objects' | 'versions',
-  write: (row: ObjectRow, collection: (typeof COLLECTIONS)[number]) => string,
-): Type => {
+/** Creates the route of objects. */
+const objects = (described: Described, list: PageForm['list'], write: PageForm['write']): Type => {
+  const form: PageForm = { name: described.operationId, list, write };
   const example = JSON.parse(`{"more":false,"${list}":[${write(EXAMPLE, COLLECTIONS[0]!)}]}`) as object;
   @ApiTags('TAXII')
   @Controller(TAXII_PATH)
   class TaxiiObjectsController {
     constructor(
       private readonly queries: QueryBus,
+      private readonly slices: TimeSlices,
       private readonly tokens: ConsistencyTokens,
     ) {}
 
@@ -178,20 +174,17 @@ const objects = (
       const { collection: name, object } = begin(reply);
       const collection = collectionOf(name);
       const { result, ...moment } = await this.queries.execute(
-        new ReadObjects(organization, collection, readRequest(query, object), minPosition),
+        new ReadObjects(organization, collection, readRequest(query, object), form, minPosition),
       );
-      const { rows, next, isFound } = result;
+      const { text, tag, added, isFound } = result;
       if (object !== undefined && !isFound) throw new NotFound('Object not found');
-      const texts = `"${list}":[${rows.map((row) => write(row, collection)).join(',')}]`;
-      const more = `"more":${next !== undefined}`;
-      // `next` differs in each response. The place that it names does not, and a cached `next` must not outlive it.
-      const tag = entityTag(`${more}${next?.place ?? ''}${texts}`);
-      const text = `{${more},${next === undefined ? '' : `"next":${JSON.stringify(next.token)},`}${texts}}`;
-      if (rows.length > 0)
+      if (added !== undefined)
         void reply.headers({
-          'x-taxii-date-added-first': formatInstant(rows[0]!.addedAt),
-          'x-taxii-date-added-last': formatInstant(rows.at(-1)!.addedAt),
+          'x-taxii-date-added-first': formatInstant(added.first),
+          'x-taxii-date-added-last': formatInstant(added.last),
         });
+      // Requests that share the page resume together, and sending each of their responses takes time.
+      await this.slices.waitForTurn(organization);
       return sendSnapshot({ type: TAXII_TYPE, text, tag, ...moment }, this.tokens, reply);
     }
   }

@@ -2,6 +2,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { TimeSlices } from '../../../src/flow/turns.js';
 import { ExportRecordsHandler, MAX_ROWS } from '../../../src/records/export-records.js';
 import { RECORDS_CONTROLLERS } from '../../../src/records/records.controller.js';
 import { Unavailable } from '../../../src/errors.js';
@@ -143,7 +144,9 @@ describe('A CSV export of records', () => {
     // Adding the token waits, and the revocation answers 401 meanwhile.
     const tokens = { add: async () => void (reply.sent = true) };
     const queries = { execute: async () => ({ result: table, asOf: 0, position: 0 }) };
-    const controller = new RECORDS_CONTROLLERS[0]!(queries, tokens) as { table(...args: unknown[]): Promise<Readable> };
+    const controller = new RECORDS_CONTROLLERS[0]!(queries, new TimeSlices(), tokens) as {
+      table(...args: unknown[]): Promise<Readable>;
+    };
     expect((await controller.table('acme', {}, reply)).destroyed).toBe(true);
     reply.sent = false;
     tokens.add = async () => undefined;

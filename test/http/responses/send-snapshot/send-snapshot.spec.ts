@@ -15,6 +15,8 @@ describe('The text of a result', () => {
     expect(texts).toEqual([0, 1].map(() => ({ text: 'n=1', tag: entityTag('n=1') })));
     expect(created).toBe(1);
     expect((await sharedText(snapshot, 'b', () => 'other')).text).toBe('other');
+    const tagged = { text: 'with a cursor', tag: entityTag('without the cursor') };
+    expect(await sharedText(snapshot, 'c', () => tagged)).toBe(tagged);
   });
 
   it('has an entity tag that does not depend on the current time', async () => {
