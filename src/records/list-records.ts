@@ -71,10 +71,12 @@ interface ReadPage {
 
 /**
  * The content of a cursor: the last instant of the range and the position of the log when the first page was read, then
- * the negated instant and the id of the last key. Instants are in ms.
+ * the negated instant and the id of the last key, then the `asOf` of the first page, which version 2.3.0 did not write.
+ * Instants are in ms.
  */
-type CursorPosition = readonly [to: number, upTo: number, newest: number, id: string];
-const CURSOR_SHAPE: CursorPosition = [0, 0, 0, ''];
+type CursorPosition = readonly [to: number, upTo: number, newest: number, id: string, asOf: number];
+const CURSOR_SHAPE: CursorPosition = [0, 0, 0, '', 0];
+const UNKNOWN_AS_OF = [Number.MAX_SAFE_INTEGER];
 
 const foundIn = (rows: readonly ListedRow[]) => rows.filter((row) => row.id !== null);
 
@@ -119,7 +121,8 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
   async execute({ selection: requested, limit, cursor, minPosition }: ListRecords): Promise<AsOf<Page>> {
     const { organization, brand } = requested;
     const cursors = new PageCursors(await this.log.id(), 'records', INVALID_CURSOR);
-    const cursorPosition = cursor === undefined ? undefined : cursors.read(requested, cursor, CURSOR_SHAPE);
+    const cursorPosition =
+      cursor === undefined ? undefined : cursors.read(requested, cursor, CURSOR_SHAPE, UNKNOWN_AS_OF);
     const key = JSON.stringify([requested, limit, cursor, minPosition]);
     const read: AnswerFrom<AsOf<Page>> = async (send, pool, isReplica) => {
       if (brand !== undefined) await checkBrand(pool, organization, brand);
@@ -127,10 +130,14 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
         ? { from: requested.range.from, to: cursorPosition[0] }
         : rangeAt(requested.range, this.clock.now());
       const selection = { ...requested, range };
-      const [, knownUpTo, ...after] = cursorPosition ?? ([range.to, null, -range.to, ''] as const);
-      const page = { after, upTo: knownUpTo, limit };
-      const { rows, endKey, asOf, position, upTo } = await readPage(selection, page, send, isReplica);
-      const nextCursor = endKey && cursors.write(requested, [range.to, upTo, ...endKey]);
+      const [, knownUpTo, newest, id, knownAsOf] =
+        cursorPosition ?? ([range.to, null, -range.to, '', Infinity] as const);
+      const request = { after: [newest, id] as const, upTo: knownUpTo, limit };
+      const { rows, endKey, upTo, ...present } = await readPage(selection, request, send, isReplica);
+      // A later page shows no change after the first page, whenever it is read.
+      const asOf = Math.min(present.asOf, knownAsOf);
+      const position = Math.min(present.position, knownUpTo ?? Infinity);
+      const nextCursor = endKey && cursors.write(requested, [range.to, upTo, ...endKey, asOf]);
       const isFirstOfSeveral = nextCursor !== undefined && cursorPosition === undefined;
       const query = READ_LAST_CHANGE.query({ organization, kind: requested.kind, upTo });
       const [last] = isFirstOfSeveral ? await send<RowOf<typeof READ_LAST_CHANGE>>(query) : [];

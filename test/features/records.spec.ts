@@ -124,6 +124,24 @@ describe('The lists of records', () => {
     expect(next.body.items).toMatchObject([{ id: behind, status: 'WATCHLISTED' }]);
   });
 
+  it('claim no more on a later page than the first page contains', async () => {
+    const key = await app.issueKey({ organization: 'claims' });
+    await report(...['p-1', 'p-2'].map((id) => threat('claims', id, 'BLOCKED', `${id}.example`)));
+    const first = await get('threats?limit=1', key);
+    await report(threat('claims', 'p-3', 'BLOCKED', 'p-3.example'));
+    // Waits until the read models include the new threat, which the later page does not show.
+    expect((await get('threats', key)).body.items).toHaveLength(3);
+    const path = `/v2/organization/threats?limit=1&cursor=${first.body.nextCursor}`;
+    const later = await app.call(path, { key });
+    expect(later.body.items).toHaveLength(1);
+    for (const name of ['x-as-of', 'consistency-token'])
+      expect([name, later.headers.get(name)]).toEqual([name, first.headers.get(name)]);
+    // A client that has seen a later state does not go back.
+    const token = lastReport.headers.get('consistency-token')!;
+    const seen = await app.call(path, { key, headers: { 'consistency-token': token } });
+    expect([seen.body.items, seen.headers.get('consistency-token')]).toEqual([later.body.items, token]);
+  });
+
   it('end an export that cannot be sent, so that the next one can begin', async () => {
     jest.spyOn(UnreadResponses.prototype, 'charge').mockImplementationOnce(() => {
       throw new TooManyRequests(1);

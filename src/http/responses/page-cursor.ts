@@ -52,9 +52,10 @@ export class PageCursors {
 
   /**
    * @param like an example with the types of the expected position
+   * @param added the last values of the position, if a cursor of an earlier version lacks them
    * @throws Invalid unless `write` created the cursor for the same scope and a position with the same types
    */
-  read<Like extends Position>(scope: unknown, cursor: string, like: Like): Like {
+  read<Like extends Position>(scope: unknown, cursor: string, like: Like, added: Position = []): Like {
     const bytes = Buffer.from(cursor, 'base64url');
     try {
       if (bytes.toString('base64url') !== cursor) throw new RangeError('The cursor is not canonical');
@@ -62,7 +63,9 @@ export class PageCursors {
         .setAAD(authenticated(scope))
         .setAuthTag(bytes.subarray(-TAG_BYTES));
       const text = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
-      const position: unknown = JSON.parse(text.toString());
+      const written: unknown = JSON.parse(text.toString());
+      const isEarlier = Array.isArray(written) && written.length === like.length - added.length;
+      const position: unknown = isEarlier ? [...(written as Position), ...added] : written;
       if (!hasSameShape(position, like))
         throw new RangeError('The values in the cursor do not have the expected types');
       return position as Like;

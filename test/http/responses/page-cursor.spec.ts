@@ -9,14 +9,21 @@ const SCOPE = { organization: 'acme', types: ['URL'] };
 const cursors = new PageCursors('log-1', 'threats', ISSUE);
 const cursor = cursors.write(SCOPE, POSITION);
 
-const expectRejected = (...[scope, text, typeExamples]: Parameters<PageCursors['read']>): void =>
-  expect(() => cursors.read(scope, text, typeExamples)).toThrow(new Invalid(ISSUE));
+const expectRejected = (...parameters: Parameters<PageCursors['read']>): void =>
+  expect(() => cursors.read(...parameters)).toThrow(new Invalid(ISSUE));
 
 describe('A page cursor', () => {
   it.each([[SCOPE], [7], ['7'], [null], [undefined]])('returns its position for the scope %j', (scope) => {
     const later = new PageCursors('log-1', 'threats', ISSUE);
     expect(later.read(scope, cursors.write(scope, POSITION), TYPE_EXAMPLES)).toEqual(POSITION);
     expect(later.read(scope, cursors.write(scope, []), [])).toEqual([]);
+  });
+
+  it('of an earlier version has the values that this version adds', () => {
+    const added = [...TYPE_EXAMPLES, 0] as const;
+    expect(cursors.read(SCOPE, cursor, added, [7])).toEqual([...POSITION, 7]);
+    expect(cursors.read(SCOPE, cursors.write(SCOPE, [...POSITION, 8]), added, [7])).toEqual([...POSITION, 8]);
+    expectRejected(SCOPE, cursors.write(SCOPE, [0, 0, '']), added, [7]);
   });
 
   it('is rejected with another scope', () => {
