@@ -102,14 +102,14 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
   ) {}
 
   /**
-   * @throws Invalid if the cursor does not belong to this group
+   * @throws Invalid if the cursor does not belong to this group of this organization
    * @throws NotFound if the organization has no such group
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database is unavailable
    */
   async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<AtPosition<GroupAssetPageDto>> {
     const cursors = new PageCursors(await this.log.id(), 'group assets', INVALID_CURSOR);
-    const [after] = cursor === undefined ? FIRST : cursors.read(groupId, cursor, FIRST);
+    const [after] = cursor === undefined ? FIRST : cursors.read([organization, groupId], cursor, FIRST);
     const key = JSON.stringify(['assets', groupId, limit, after]);
     return this.concurrency.run(organization, key, () => this.readPage(organization, groupId, limit, after, cursors));
   }
@@ -129,7 +129,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     const missing = await this.readMissing(organization, rows);
     const assets = await this.slices.run(organization, fill(rows, missing, limit));
     const hasMore = assets.length < rows.length || (rows.at(-1)?.bytes ?? 0) >= MAX_PAGE;
-    const nextCursor = hasMore ? cursors.write(groupId, [rows[assets.length - 1]!.hash]) : undefined;
+    const nextCursor = hasMore ? cursors.write([organization, groupId], [rows[assets.length - 1]!.hash]) : undefined;
     return { result: { assets, ...(hasMore && { nextCursor }) }, position };
   }
 

@@ -429,8 +429,8 @@ describe('GET /v2/organization/asset-groups/{id}/assets', () => {
     for (const cursor of ['', 'x', `${nextCursor}A`, `${nextCursor}%3D`, `${nextCursor}&cursor=${nextCursor}`])
       expect(await a.call('GET', `/1/assets?cursor=${cursor}`)).toMatchObject(wrong);
     expect(await a.call('GET', `/2/assets?cursor=${nextCursor}`)).toMatchObject(wrong);
-    const theirs = await b.members(1, `?cursor=${nextCursor}`);
-    expect(await b.members(1)).toEqual(expect.arrayContaining(theirs));
+    // A group of another organization may have the same id.
+    expect(await b.call('GET', `/1/assets?cursor=${nextCursor}`)).toMatchObject(wrong);
   });
 
   it('reads from the log the contents that rows of an earlier version lack', async () => {
