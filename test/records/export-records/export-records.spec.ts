@@ -6,6 +6,7 @@ import { TimeSlices } from '../../../src/flow/turns.js';
 import { ExportRecordsHandler, MAX_ROWS } from '../../../src/records/export-records.js';
 import { RECORDS_CONTROLLERS } from '../../../src/records/records.controller.js';
 import { Unavailable } from '../../../src/errors.js';
+import { CSV } from '../../../src/http/responses/send-snapshot.js';
 import { UnreadResponses } from '../../../src/http/responses/unread-responses.js';
 import { sharedApp } from '../../support/open-for-tests.js';
 import { eventually } from '../../support/eventually.js';
@@ -136,6 +137,17 @@ describe('A CSV export of records', () => {
     await eventually('the export is no longer in progress', async () => (await status('b', '?status=NONE')) === 200);
     await expect(text(unread)).rejects.toThrow('aborted');
     expect(unread.complete).toBe(false);
+  });
+
+  it('is not read for HEAD, so that the next export can start', async () => {
+    const run = jest.spyOn(TimeSlices.prototype, 'run');
+    const headers = { 'x-api-key': keys['acme']! };
+    const head = await fetch(`${app.url}/v2/organization/threats.csv`, { method: 'HEAD', headers });
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, CSV]);
+    expect([head.headers.get('x-as-of'), head.headers.get('content-length')]).toEqual([expect.any(String), null]);
+    expect(await status('acme', '?status=NONE')).toBe(200);
+    expect(run.mock.calls.filter(([owner]) => owner === 'acme').length).toBeLessThanOrEqual(1);
+    run.mockRestore();
   });
 
   it('ends if the key was revoked before the response began, so that the next export can start', async () => {
