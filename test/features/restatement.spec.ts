@@ -426,6 +426,43 @@ describe('GET /v2/organization/metrics/restatement', () => {
     );
   });
 
+  it('has no more contents on a page, and in a table, than fit into memory', async () => {
+    const organization = 'wide';
+    const key = await app.issueKey({ organization });
+    const ids = Array.from({ length: 300 }, (_, n) => `w-${n}`);
+    const wide = ids.map((id) =>
+      threat(id, { asset: url(`${id} ${'\u{1f600}'.repeat(2_040)}`, 'OTHER') }, organization),
+    );
+    for (let n = 0; n < 300; n += 50) await sendAt('2026-04-03T00:00:00.000Z', ...wide.slice(n, n + 50));
+    await project();
+    const found: string[] = [];
+    const sizes: number[] = [];
+    for (let cursor = ''; ;) {
+      const { status, body } = await call(`/restatement/records?${FEBRUARY}&from=${MARCH_1}&limit=1000${cursor}`, key);
+      expect(status).toBe(200);
+      found.push(...body.items.map(({ id }: { id: string }) => id));
+      sizes.push(body.items.length);
+      if (body.nextCursor === undefined) break;
+      cursor = `&cursor=${body.nextCursor}`;
+    }
+    // 129 contents of 8,164 bytes have 1 MiB.
+    expect(sizes).toEqual([129, 129, 42]);
+    expect(found.toSorted()).toEqual(ids.toSorted());
+    expect((await call(`/restatement/records.csv?${FEBRUARY}&from=${MARCH_1}`, key)).body.split('\r\n')).toHaveLength(
+      302,
+    );
+    const more = Array.from({ length: 300 }, (_, n) =>
+      threat(`v-${n}`, { asset: url(`${n} ${'\u{1f600}'.repeat(2_040)}`, 'OTHER') }, organization),
+    );
+    for (let n = 0; n < 300; n += 50) await sendAt('2026-04-03T00:00:00.000Z', ...more.slice(n, n + 50));
+    await project();
+    const refused = await call(`/restatement/records.csv?${FEBRUARY}&from=${MARCH_1}`, key);
+    expect([refused.status, refused.body.message]).toEqual([
+      422,
+      'A table has at most 10000 rows and 4 MiB of contents; request a shorter range, or pages of JSON',
+    ]);
+  });
+
   it('gives the same answers after a rebuild', async () => {
     expect(await verify(source(), [metrics])).toEqual([]);
     const answers = async () => [

@@ -189,7 +189,9 @@ describe('A query about the past', () => {
     await getMetrics.execute(new GetMetrics({ organization: 'acme', range, minPosition: 12, known: to }));
     const change = { organization: 'acme', range, from, known: to };
     await new GetRestatementHandler(queries).execute(new GetRestatement(change));
-    await new ListRestatedRecordsHandler(queries).execute(new ListRestatedRecords({ ...change, limit: 1 }));
+    await new ListRestatedRecordsHandler(queries).execute(
+      new ListRestatedRecords({ ...change, limit: 1, maxBytes: 1 }),
+    );
     expect(required).toEqual([3, 9, 12, 9, 9]);
   });
 });

@@ -132,7 +132,8 @@ export class GetRestatementHandler implements IQueryHandler<GetRestatement> {
 }
 
 export interface RestatedPage {
-  readonly items: readonly RestatedRecord[];
+  /** Makes the records. A table has so many that they are made in several turns of the event loop. */
+  readonly records: () => Iterable<RestatedRecord>;
   /** The position of the last record. Undefined: this is the last page. */
   readonly next: number | undefined;
 }
@@ -142,6 +143,8 @@ export class ListRestatedRecords extends queryOf<
   AsOf<RestatedPage>,
   RestatementQuery & {
     readonly limit: number;
+    /** The page ends with the record whose content reaches this size, in bytes. */
+    readonly maxBytes: number;
     /** The position of the last record of the page before. Undefined: this is the first page. */
     readonly before?: number | undefined;
   }
@@ -219,13 +222,21 @@ export class ListRestatedRecordsHandler implements IQueryHandler<ListRestatedRec
         limit: query.limit + 1,
       });
       const { records } = row!;
-      const shown = records.slice(0, query.limit);
-      const ids = shown.map(({ kind, id }) => recordId({ organization, kind: LISTED_KIND[KIND_OF[kind]], id }));
-      const listed = await ASSETS_OF_RECORDS.run(pool, { records: ids });
-      const assets = new Map(listed.map(({ record, type, content }) => [record, { type, content } as Asset]));
-      const items = shown.map((each, n) => toRecord(each, assets.get(ids[n]!), brand, range));
+      const ids = records
+        .slice(0, query.limit)
+        .map(({ kind, id }) => recordId({ organization, kind: LISTED_KIND[KIND_OF[kind]], id }));
+      const listed = await ASSETS_OF_RECORDS.run(pool, { records: ids, maxBytes: query.maxBytes });
+      const last = listed.at(-1);
+      const shown = records.slice(0, last !== undefined && last.total > listed.length ? last.number : query.limit);
+      const assets = new Map(listed.map(({ number, type, content }) => [number, { type, content } as Asset]));
       const next = records.length > shown.length ? shown.at(-1)!.position : undefined;
-      return { result: { items, next }, ...momentOf(row!), knownAt: known.instant };
+      const result: RestatedPage = {
+        *records() {
+          for (const [index, each] of shown.entries()) yield toRecord(each, assets.get(index + 1), brand, range);
+        },
+        next,
+      };
+      return { result, ...momentOf(row!), knownAt: known.instant };
     });
   }
 }

@@ -202,10 +202,22 @@ export const RESTATED_RECORDS = statement(
 
 export type RestatedRow = RowOf<typeof RESTATED_RECORDS>['records'][number];
 
-/** The assets of records in lists, by the UUID of the record. Deleted records and reports have none. */
+/**
+ * The assets of the first records in lists, until their contents have `:maxBytes`. Deleted records and reports have none.
+ * PostgreSQL reads no further content, because the length of a content is stored with its row. `number` counts the
+ * records from 1, and `total` is how many of them have an asset.
+ */
 export const ASSETS_OF_RECORDS = statement(
   'metrics-assets-of-records',
-  { records: 'uuid[]' },
-  { record: 'uuid', type: 'text', content: 'text' },
-  'select record, type, content from read.register where record = any(:records) and content is not null',
+  { records: 'uuid[]', maxBytes: 'bigint' },
+  { number: 'bigint', type: 'text', content: 'text', total: 'bigint' },
+  `
+    select number, type, content, total from (
+      select n as number, type, content, octet_length(content) as size, count(*) over () as total,
+        sum(octet_length(content)) over (order by n) as bytes
+      from unnest(:records) with ordinality w (id, n) join read.register r on r.record = w.id
+      where content is not null
+    ) sized
+    where bytes - size < :maxBytes
+    order by number`,
 );

@@ -4,6 +4,7 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { Invalid, Unprocessable } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
+import { TimeSlices, type Work } from '../../flow/turns.js';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { ConsistencyTokens, MinPosition } from '../../http/consistency.js';
@@ -20,6 +21,7 @@ import {
   JSON_TYPE,
   PAST_HEADERS,
   sendSnapshot,
+  sharedText,
 } from '../../http/responses/send-snapshot.js';
 import { limit as declareLimit } from '../../limits.js';
 import { MAX_DAYS, MAX_TYPES } from '../count-sql.js';
@@ -40,6 +42,15 @@ const READS = ['metrics', 'brands-and-flags'] as const;
 /** The list shows assets as the lists do. */
 const RECORDS_READ = [...READS, 'register'] as const;
 const MAX_ROWS = declareLimit('restated records in a table', 10_000, 'rows', 'request', '422');
+const MIB = 1024 * 1024;
+const MAX_TABLE_BYTES = declareLimit('contents in a table of restated records', 4 * MIB, 'bytes', 'request', '422');
+const MAX_PAGE_BYTES = declareLimit(
+  'contents on a page of restated records',
+  MIB,
+  'bytes',
+  'request',
+  'the page is shorter',
+);
 
 /** The content of a cursor: the later state, and the position of the last record. */
 type CursorPosition = readonly [to: number, toInstant: number, before: number];
@@ -60,6 +71,16 @@ const lineOf = ({ kind, id, asset, cause, late, changedAt, then, now }: Restated
     countedAs(then),
     countedAs(now),
   ]);
+/** Writes each record of a page. Yields after each record, so that other requests may run. */
+function* writeEach({ records }: RestatedPage, write: (record: RestatedRecord) => string): Work<string[]> {
+  const texts: string[] = [];
+  for (const record of records()) {
+    texts.push(write(record));
+    yield;
+  }
+  return texts;
+}
+
 const CSV_EXAMPLE =
   csvLine(HEADER) +
   lineOf({
@@ -98,6 +119,7 @@ const invalidFirst = async <First, Second>(
 export class RestatementController {
   constructor(
     private readonly queries: QueryBus,
+    private readonly slices: TimeSlices,
     private readonly tokens: ConsistencyTokens,
     private readonly moments: KnownMoments,
     private readonly log: EventLog,
@@ -122,9 +144,9 @@ export class RestatementController {
   ): Promise<string | undefined> {
     const change = await this.readChange(request, READS, reply);
     const query = new GetRestatement({ organization, brand: request.brandSlug, minPosition, ...change });
-    const { result, ...moment } = await this.queries.execute(query);
-    const text = JSON.stringify(result);
-    return sendSnapshot({ type: JSON_TYPE, text, tag: entityTag(text), ...moment }, this.tokens, reply);
+    return this.send(organization, await this.queries.execute(query), JSON_TYPE, reply, (result) =>
+      JSON.stringify(result),
+    );
   }
 
   @Get('restatement/records')
@@ -151,25 +173,30 @@ export class RestatementController {
     const scope = { organization, ...parameters };
     const place = cursor === undefined ? undefined : cursors.read(scope, cursor, CURSOR_SHAPE);
     const to = place && { position: place[0], instant: place[1] };
-    const page = { limit: Number(limit ?? DEFAULT_RESTATED), before: place?.[2], to };
-    const { result, knownTo, ...moment } = await this.readPage(organization, request, page, reply, minPosition);
-    const { items, next } = result;
-    const body = JSON.stringify({ items });
-    const nextCursor = next === undefined ? undefined : cursors.write(scope, [knownTo.position, knownTo.instant, next]);
-    const text = JSON.stringify({ items, nextCursor });
-    // Two cursors for one place differ.
-    const tag = entityTag(`${body}${next ?? ''}`);
-    return sendSnapshot({ type: JSON_TYPE, text, tag, ...moment }, this.tokens, reply);
+    const page = { limit: Number(limit ?? DEFAULT_RESTATED), maxBytes: MAX_PAGE_BYTES, before: place?.[2], to };
+    const { snapshot, knownTo } = await this.readPage(organization, request, page, reply, minPosition);
+    return this.send(organization, snapshot, JSON_TYPE, reply, async (result) => {
+      const records = await this.slices.run(organization, writeEach(result, JSON.stringify));
+      const items = `{"items":[${records.join(',')}]`;
+      const { next } = result;
+      // Two cursors for one place differ.
+      const tag = entityTag(`${items}}${next ?? ''}`);
+      if (next === undefined) return { text: `${items}}`, tag };
+      const nextCursor = cursors.write(scope, [knownTo.position, knownTo.instant, next]);
+      return { text: `${items},"nextCursor":${JSON.stringify(nextCursor)}}`, tag };
+    });
   }
 
   @Get('restatement/records.csv')
   @Access({ scope: 'read', reads: RECORDS_READ })
   @ApiOperation({
     summary: 'Export the records that count otherwise now than then as a table',
-    description: `The response is RFC 4180 CSV, with one line per record and at most ${MAX_ROWS} lines.`,
+    description:
+      `The response is RFC 4180 CSV, with one line per record, at most ${MAX_ROWS} lines and contents of at most ` +
+      `${MAX_TABLE_BYTES / MIB} MiB.`,
   })
   @ApiSnapshot(undefined, { 'text/csv': CSV_EXAMPLE }, 'brand', PAST_HEADERS)
-  @ApiFailure(422, `The table would have more than ${MAX_ROWS} lines.`)
+  @ApiFailure(422, `The table would have more than ${MAX_ROWS} lines or ${MAX_TABLE_BYTES / MIB} MiB of contents.`)
   getRestatedRecordsTable(
     @Organization() organization: string,
     @Query() request: RestatementRequest,
@@ -185,25 +212,43 @@ export class RestatementController {
     reply: FastifyReply,
     minPosition: number | undefined,
   ): Promise<string | undefined> {
-    const page = { limit: MAX_ROWS, before: undefined, to: undefined };
-    const { result, ...moment } = await this.readPage(organization, request, page, reply, minPosition);
-    if (result.next !== undefined)
-      throw new Unprocessable(`A table has at most ${MAX_ROWS} rows; request a shorter range, or pages of JSON`);
-    const text = csvLine(HEADER) + result.items.map(lineOf).join('');
-    return sendSnapshot({ type: CSV, text, tag: entityTag(text), ...moment }, this.tokens, reply);
+    const page = { limit: MAX_ROWS, maxBytes: MAX_TABLE_BYTES, before: undefined, to: undefined };
+    const { snapshot } = await this.readPage(organization, request, page, reply, minPosition);
+    if (snapshot.result.next !== undefined)
+      throw new Unprocessable(
+        `A table has at most ${MAX_ROWS} rows and ${MAX_TABLE_BYTES / MIB} MiB of contents; request a shorter range, or pages of JSON`,
+      );
+    return this.send(organization, snapshot, CSV, reply, async (result) => {
+      const lines = await this.slices.run(organization, writeEach(result, lineOf));
+      return csvLine(HEADER) + lines.join('');
+    });
+  }
+
+  private async send<Result>(
+    organization: string,
+    snapshot: AsOf<Result>,
+    type: string,
+    reply: FastifyReply,
+    make: Parameters<typeof sharedText<Result>>[2],
+  ): Promise<string | undefined> {
+    const content = await sharedText(snapshot, type, make);
+    // Requests that share the result resume together, and writing each of their responses takes time.
+    await this.slices.waitForTurn(organization);
+    const { asOf, position, knownAt } = snapshot;
+    return sendSnapshot({ type, ...content, asOf, position, knownAt }, this.tokens, reply);
   }
 
   private async readPage(
     organization: string,
     request: RestatementRequest,
-    page: { readonly limit: number; readonly before: number | undefined; readonly to: Moment | undefined },
+    page: Pick<ListRestatedRecords, 'limit' | 'maxBytes' | 'before'> & { readonly to: Moment | undefined },
     reply: FastifyReply,
     minPosition: number | undefined,
-  ): Promise<AsOf<RestatedPage> & { readonly knownTo: Moment }> {
+  ): Promise<{ readonly snapshot: AsOf<RestatedPage>; readonly knownTo: Moment }> {
     const change = await this.readChange(request, RECORDS_READ, reply, page.to);
-    const { limit, before } = page;
-    const query = { organization, brand: request.brandSlug, minPosition, limit, before, ...change };
-    return { ...(await this.queries.execute(new ListRestatedRecords(query))), knownTo: change.known };
+    const { limit, maxBytes, before } = page;
+    const query = { organization, brand: request.brandSlug, minPosition, limit, maxBytes, before, ...change };
+    return { snapshot: await this.queries.execute(new ListRestatedRecords(query)), knownTo: change.known };
   }
 
   /**

@@ -97,9 +97,9 @@ describe('The metrics of the past', () => {
     const items: RestatedRecord[] = [];
     const change = { range: { from, to }, from: then, known: now };
     for (let before: number | undefined; ;) {
-      const query = new ListRestatedRecords({ organization, ...change, brand, limit: 3, before });
+      const query = new ListRestatedRecords({ organization, ...change, brand, limit: 3, maxBytes: 1_000, before });
       const { result } = await new ListRestatedRecordsHandler(queries()).execute(query);
-      items.push(...result.items);
+      items.push(...result.records());
       if (result.next === undefined) return items;
       before = result.next;
     }
