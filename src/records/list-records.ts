@@ -71,7 +71,7 @@ interface ReadPage {
 
 /**
  * The content of a cursor: the last instant of the range and the position of the log when the first page was read, then
- * the negated instant and the id of the last key, then the `asOf` of the first page, which version 2.3.0 did not write.
+ * the negated instant and the id of the last key, then the `asOf` of the first page, which version 2.2 does not write.
  * Instants are in ms.
  */
 type CursorPosition = readonly [to: number, upTo: number, newest: number, id: string, asOf: number];
