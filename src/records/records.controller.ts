@@ -211,7 +211,7 @@ const controllerOf = (kind: ListedKind, { path, id: example, list, one }: Descri
       return sendSnapshot({ type: JSON_TYPE, text, tag: entityTag(text), ...moment }, this.tokens, reply);
     }
 
-    /** Adds what is computed for each response. */
+    /** Adds what is computed when records are read. */
     private async shown(
       organization: string,
       items: readonly string[],

@@ -382,6 +382,17 @@ describe('GET /v2/organization/metrics/restatement', () => {
     expect((await call(`/restatement/records?${BETWEEN}&cursor=never`)).status).toBe(400);
   });
 
+  it('have a cursor of their own if several requests share a page', async () => {
+    const spellings = [MARCH_1, MARCH_1.replace('Z', '+00:00')].map((from) => encodeURIComponent(from));
+    const paths = Array.from(
+      { length: 8 },
+      (_, n) => `/restatement/records?${FEBRUARY}&from=${spellings[n % 2]}&limit=2`,
+    );
+    const pages = await Promise.all(paths.map((path) => call(path)));
+    const next = await Promise.all(pages.map(({ body }, n) => call(`${paths[n]}&cursor=${body.nextCursor}`)));
+    expect(next.map(({ status }) => status)).toEqual(paths.map(() => 200));
+  });
+
   it('are not paged while the read models do not include the state of the cursor', async () => {
     const query = `${FEBRUARY}&from=${MARCH_1}&limit=1`;
     const { body } = await call(`/restatement/records?${query}`);

@@ -56,7 +56,7 @@ export interface AsOf<Result> {
 }
 
 /** The text of a response, and its entity tag. */
-interface TaggedText {
+export interface TaggedText {
   readonly text: string;
   readonly tag: string;
 }

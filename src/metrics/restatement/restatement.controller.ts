@@ -22,6 +22,7 @@ import {
   PAST_HEADERS,
   sendSnapshot,
   sharedText,
+  type TaggedText,
 } from '../../http/responses/send-snapshot.js';
 import { limit as declareLimit } from '../../limits.js';
 import { MAX_DAYS, MAX_TYPES } from '../count-sql.js';
@@ -175,16 +176,16 @@ export class RestatementController {
     const to = place && { position: place[0], instant: place[1] };
     const page = { limit: Number(limit ?? DEFAULT_RESTATED), maxBytes: MAX_PAGE_BYTES, before: place?.[2], to };
     const { snapshot, knownTo } = await this.readPage(organization, request, page, reply, minPosition);
-    return this.send(organization, snapshot, JSON_TYPE, reply, async (result) => {
+    const { next } = snapshot.result;
+    // Requests that share the page may have written their parameters otherwise, so that each has a cursor of its own.
+    const position = next === undefined ? undefined : ([knownTo.position, knownTo.instant, next] as const);
+    const end = position === undefined ? '}' : `,"nextCursor":${JSON.stringify(cursors.write(scope, position))}}`;
+    const make = async (result: RestatedPage): Promise<TaggedText> => {
       const records = await this.slices.run(organization, writeEach(result, JSON.stringify));
-      const items = `{"items":[${records.join(',')}]`;
-      const { next } = result;
-      // Two cursors for one place differ.
-      const tag = entityTag(`${items}}${next ?? ''}`);
-      if (next === undefined) return { text: `${items}}`, tag };
-      const nextCursor = cursors.write(scope, [knownTo.position, knownTo.instant, next]);
-      return { text: `${items},"nextCursor":${JSON.stringify(nextCursor)}}`, tag };
-    });
+      const text = `{"items":[${records.join(',')}]`;
+      return { text, tag: entityTag(`${text}}${next ?? ''}`) };
+    };
+    return this.send(organization, snapshot, JSON_TYPE, reply, make, end);
   }
 
   @Get('restatement/records.csv')
@@ -224,18 +225,20 @@ export class RestatementController {
     });
   }
 
+  /** @param end what the text of this request ends with */
   private async send<Result>(
     organization: string,
     snapshot: AsOf<Result>,
     type: string,
     reply: FastifyReply,
     make: Parameters<typeof sharedText<Result>>[2],
+    end = '',
   ): Promise<string | undefined> {
-    const content = await sharedText(snapshot, type, make);
+    const { text, tag } = await sharedText(snapshot, type, make);
     // Requests that share the result resume together, and writing each of their responses takes time.
     await this.slices.waitForTurn(organization);
     const { asOf, position, knownAt } = snapshot;
-    return sendSnapshot({ type, ...content, asOf, position, knownAt }, this.tokens, reply);
+    return sendSnapshot({ type, text: text + end, tag, asOf, position, knownAt }, this.tokens, reply);
   }
 
   private async readPage(
