@@ -1,6 +1,6 @@
 import { readAccount } from './accounts/payment.js';
 import { type Asset, addressKey, hashOfKey, type ParsedContent, urlKey } from './asset.js';
-import { HELD_LINK, holdsUnreadLink, isCarrier } from './carriers/carried-link.js';
+import { carriedLinks, HELD_LINK, holdsUnreadLink, isCarrier } from './carriers/carried-link.js';
 import { followLinks } from './carriers/follow-links.js';
 import { readRecipients } from './email.js';
 import { gatewayCid, readIpfs } from './ipfs.js';
@@ -83,7 +83,9 @@ const pageKey = (location: Location): string => {
   const path = pathOf(rest);
   const page = pageOf(location, path);
   const profile = isName && page?.isRequest !== true ? readProfileLink(host, path, rest) : undefined;
-  if (profile !== undefined && !profile.isBelow && !profile.isUncertain) return `${profile.type}:${profile.name}`;
+  const isOnlyProfile = profile !== undefined && !profile.isBelow && !profile.isUncertain;
+  // A link that also carries another link says nothing of all of the profile.
+  if (isOnlyProfile && carriedLinks(host, rest)?.hasOwnPage !== true) return `${profile.type}:${profile.name}`;
   if (page?.isShared !== true && page?.isRequest !== true && holdsUnreadLink(location))
     return `PAGE:${linkName(location)}`;
   return page === undefined ? urlKey(host) : `PAGE:${page.name}`;

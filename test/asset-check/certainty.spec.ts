@@ -36,7 +36,7 @@ const OWN: readonly OwnStatus[] = [
   `ALLOWED ADDRESS ${GOOD_ACCOUNT}`,
   `ALLOWED ADDRESS ${OTHER_BTC}`,
   `ALLOWED ADDRESS ${SOL}`,
-  ...['TWITTER', 'TIKTOK', 'INSTAGRAM', 'THREADS', 'MEDIUM', 'FARCASTER'].map(
+  ...['TWITTER', 'TIKTOK', 'INSTAGRAM', 'THREADS', 'MEDIUM', 'FARCASTER', 'TELEGRAM'].map(
     (type): OwnStatus => `ALLOWED ${type} good`,
   ),
   'ALLOWED REDDIT r/good',
@@ -314,7 +314,7 @@ describe('A content that is not understood, or opens what others may have publis
     '[![logo](https://good.example/logo.png)](https://unknown.example/)',
     'https://good.example/ https://unknown.example/',
     'https://play.google.com/store/apps/details?id=5700313618786177705&id=com.good.app',
-    'https://play.google.com/store/apps/details/EVIL?id=com.good.app',
+    'https://play.google.com/store/apps/details/EVIL/more?id=com.good.app',
     'https://maps.app.goo.gl/code?link=https://good.example',
     'https://x.app.link/code?$fallback_url=https://good.example',
     'https://farcaster.xyz/good?launchFrameUrl=https://good.example',
@@ -323,6 +323,7 @@ describe('A content that is not understood, or opens what others may have publis
     'xmpp:y@good.example;z@good.example',
     'unknown:y@good.example;z@good.example',
     'mailto:y;z@good.example',
+    'https://web.telegram.org/#/im/more?tgaddr=tg%3A%2F%2Fresolve%3Fdomain%3Dgood',
   ])('%s', async (content) => {
     expect((await checkerOf(OWN))(content)).toMatchObject({ status: 'UNKNOWN', reason: 'not-found' });
   });
@@ -360,6 +361,26 @@ describe('A content is ALLOWED if all that it may open is understood and ALLOWED
     'https://x.page.link/?link=https://good.example&apn=a',
     'https://eur01.safelinks.protection.outlook.com/ap/t-59584e83/?url=https%3A%2F%2Fgood.example',
     'https://out.reddit.com/t3_x?url=https%3A%2F%2Fgood.example',
+    ...[
+      'clicktime.symantec.com/3WxxX7Vc?u=',
+      'link.getmailspring.com/link/x@getmailspring.com/0?redirect=',
+      'mailtrack.io/trace/link/x?url=',
+      'link.edgepilot.com/s/x/y?u=',
+      'app.adjust.com/x?redirect=',
+      'linkprotect.cudasvc.com/x?a=',
+      'scanmail.trustwave.com/x?u=',
+      'l.instagram.com/x?u=',
+      'exit.sc/x?url=',
+      'link.zhihu.com/x?target=',
+      'link.jianshu.com/x?t=',
+      'tc.tradetracker.net/x?u=',
+      'googleweblight.com/x?lite_url=',
+    ].map((carrier) => `https://${carrier}${encoded('https://good.example')}`),
+    'https://play.google.com/store/apps/details/Good_App?id=com.good.app&hl=en',
+    'https://play.google.com/work/apps/details?id=com.good.app',
+    'https://play.google.com/store/apps/datasafety?id=com.good.app',
+    'https://web.telegram.org/#/im?tgaddr=tg%3A%2F%2Fresolve%3Fdomain%3Dgood',
+    'https://web.telegram.org/#im?tgaddr=tg%3A%2F%2Fresolve%3Fdomain%3Dgood',
     '[good](https://good.example/)',
     'y@good.example',
     '"Doe, Jane" <y@good.example>',

@@ -14,21 +14,24 @@ interface Form {
   /** Name of the parameter in lower case; '' for the whole query; undefined if the link follows the path. */
   readonly parameter: string | undefined;
   readonly inFragment: boolean;
+  /** What stands in the fragment before the parameter, and names no page; '' for nothing. */
+  readonly route: string;
   readonly encoding: string;
 }
 
-const FORM = /^([^?#{]*)(#?)(?:\?([^={]*)=?)?\{(\w+)\}$/;
+const FORM = /^([^?#{]*)(?:#([^?{]*))?(?:\?([^={]*)=?)?\{(\w+)\}$/;
 
 const ANY_PATH = '...';
 
 const parseForm = (text: string): Form => {
-  const [, path = '', hash, parameter, encoding = 'link'] = FORM.exec(text)!;
+  const [, path = '', route, parameter, encoding = 'link'] = FORM.exec(text)!;
   const isInAnyPath = path === ANY_PATH;
   return {
     segments: isInAnyPath ? [] : path.split('/').filter((segment) => segment !== ''),
     isInAnyPath,
     parameter,
-    inFragment: hash === '#',
+    inFragment: route !== undefined,
+    route: route ?? '',
     encoding,
   };
 };
@@ -181,8 +184,8 @@ const partsOf = (rest: string): Parts => {
   };
 };
 
-/** Something in a fragment before its parameters. */
-const NAMES_IN_FRAGMENT = /#[!/]*[^!/?]/;
+/** What stands in a fragment before its parameters. */
+const routeOf = (end: string): string => /#[!/]*([^?]*)/.exec(end)?.[1] ?? '';
 
 /** Returns undefined if the form does not match. */
 const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLinks | undefined => {
@@ -210,7 +213,7 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
   const values = valuesOf(form.inFragment ? fragment() : query(), form.parameter);
   const namesPage =
     !form.isInAnyPath &&
-    ((form.segments.length === 0 && at < path.length) || (form.inFragment && NAMES_IN_FRAGMENT.test(end)));
+    ((form.segments.length === 0 && at < path.length) || (form.inFragment && routeOf(end) !== form.route));
   // A path that only carries links, without a link, is a link that cannot be read.
   if (values.length === 0)
     return form.segments.length === 0 || form.inFragment || at < path.length ? undefined : NO_LINK;

@@ -6,7 +6,9 @@
  * A form has segments of a path and possibly a parameter, of the query or (after `#?`) of the fragment. `*` matches any
  * segment. A parameter without segments is read on any path, but a path other than the root may then name a page of the
  * carrier itself, so that the link is not understood. `...` before a parameter means that any path carries the link and
- * nothing else. A word in braces marks the position of the carried link and names its encoding:
+ * nothing else, as on a host all of whose links are redirects. A fragment may name a page in the same way, unless what
+ * stands before its parameters is the route of a form (`#ROUTE?`). A word in braces marks the position of the carried
+ * link and names its encoding:
  * - `{link}` percent-encoded or not; at the end of a path, the rest of the link
  * - `{base64}` and `{a1base64}` (after two letters that mark the encoding) base64, also for URLs
  * - `{domain}` only the host of the target
@@ -27,8 +29,8 @@ export const CARRIERS = `
   teams.microsoft.com dl/launcher/launcher.html?url={link}
   urldefense.proofpoint.com urldefense.com urldefense.us v1/url?u={link} v2/url?u={dashes} v3/{underscores}
   *.mimecast.com *.mimecastprotect.com s/*?domain={domain} r/*?domain={domain}
-  linkprotect.cudasvc.com *.linkprotect.cudasvc.com url?a={link} ?a={link}
-  scanmail.trustwave.com urlsand.esvalabs.com ?u={link}
+  linkprotect.cudasvc.com *.linkprotect.cudasvc.com url?a={link} ...?a={link}
+  scanmail.trustwave.com urlsand.esvalabs.com ...?u={link}
   safe.menlosecurity.com {link}
   *.fortimailcloud.com fmlurlsvc?url={link}
   outlook.office.com outlook.office365.com outlook.live.com owa/redir.aspx?url={link}
@@ -51,17 +53,16 @@ export const CARRIERS = `
   urlisolation.com browser?url={link} // Proofpoint URL Isolation
   mailinblack.com *.mailinblack.com securelink?url={link} // Mailinblack Protect
   *.defend.egress.com warning?@originallink={domain} // Egress Defend
-  link.edgepilot.com ?u={link}
-  link.getmailspring.com ?redirect={link}
-  mailtrack.io ?url={link}
-  clicktime.symantec.com ?u={link}
+  link.edgepilot.com clicktime.symantec.com ...?u={link}
+  link.getmailspring.com ...?redirect={link}
+  mailtrack.io trace/link/*?url={link} ?url={link}
   clicktime.cloud.postoffice.net clicktime.php?u={link}
   lsems.gravityzone.bitdefender.com scan/{base64}
   *.inky.com link?domain={domain}
   google.com url?q={link} url?url={link} local_url?q={link} aclk?adurl={link} pagead/aclk?adurl={link} travel/clk?pcurl={link} imgres?imgrefurl={link} interstitial?url={link} translate?u={link} amp/s/{link} amp/{link}
   *.url.google.com meet.google.com hangouts.google.com url?q={link} linkredirect?dest={link}
   scholar.google.com scholar_url?url={link}
-  googleweblight.com i?u={link} ?lite_url={link}
+  googleweblight.com i?u={link} ...?lite_url={link}
   googleadservices.com pagead/aclk?adurl={link}
   *.doubleclick.net ddm/*/*?{link} pcs/click?adurl={link} aclk?adurl={link} pagead/aclk?adurl={link}
   translate.google.com translate.googleusercontent.com translate?u={link} translate_c?u={link} website?u={link}
@@ -71,7 +72,7 @@ export const CARRIERS = `
   cdn.ampproject.org *.cdn.ampproject.org *.bing-amp.com c/s/{link} v/s/{link} a/s/{link} wp/s/{link} c/{link} v/{link}
   l.facebook.com lm.facebook.com l.messenger.com l.workplace.com l.php?u={link} l/*/{link}
   facebook.com l.php?u={link} flx/warn?u={link} confirmemail.php?next={link}
-  l.instagram.com l.threads.com l.threads.net ?u={link}
+  l.instagram.com l.threads.com l.threads.net ...?u={link}
   instagram.com linkshim?u={link}
   l.wl.co l?u={link}
   go.bsky.app redirect?u={link}
@@ -93,7 +94,7 @@ export const CARRIERS = `
   ok.ru connect.ok.ru dk?st.link={link} offer?url={link}
   slack-redir.net link?url={link}
   t.me telegram.me telegram.dog tg: iv?url={link}
-  web.telegram.org #?tgaddr={link} k#?tgaddr={link} a#?tgaddr={link} z#?tgaddr={link}
+  web.telegram.org #?tgaddr={link} #im?tgaddr={link} k#?tgaddr={link} a#?tgaddr={link} z#?tgaddr={link}
   x.com twitter.com i/redirect?url={link} safety/unsafe_link_warning?unsafe_link={link}
   pinterest.com *.pinterest.com pinterest.de pinterest.fr pinterest.es pinterest.it pinterest.pt pinterest.at pinterest.ch pinterest.se pinterest.dk pinterest.ie pinterest.ca pinterest.cl pinterest.nz pinterest.ph pinterest.jp pinterest.co.uk pinterest.co.kr pinterest.com.au pinterest.com.mx offsite?url={link}
   t.umblr.com redirect?z={link}
@@ -102,7 +103,7 @@ export const CARRIERS = `
   medium.com r?url={link}
   quora.com _/redirect?url={link}
   disq.us url?url={link} ?url={link}
-  exit.sc gate.sc ?url={link}
+  exit.sc gate.sc ...?url={link}
   curseforge.com linkout?remoteurl={link}
   bing.com *.bing.com ck/a?u={a1base64} aclick?u={base64} newtabredir?url={link} alink/link?url={link} translator?url={link}
   duckduckgo.com html.duckduckgo.com lite.duckduckgo.com l?uddg={link}
@@ -111,7 +112,7 @@ export const CARRIERS = `
   search.aol.com click/{ru}
   yandex.ru yandex.com yandex.by yandex.kz yandex.com.tr ya.ru clck/jsredir?url={link} redir?url={link} turbo?text={link}
   sba.yandex.net sba.yandex.com redirect?url={link}
-  link.zhihu.com link.juejin.cn link.csdn.net link.segmentfault.com ?target={link}
+  link.zhihu.com link.juejin.cn link.csdn.net link.segmentfault.com ...?target={link}
   gitee.com sspai.com leetcode.cn afdian.com afdian.net xie.infoq.cn canva.com link?target={link}
   hd.nowcoder.com link.html?target={link}
   yuque.com r/goto?url={link}
@@ -119,7 +120,8 @@ export const CARRIERS = `
   game.bilibili.com linkfilter?url={link}
   tieba.baidu.com mo/q/checkurl?url={link}
   jump.bdimg.com safecheck/index?url={link}
-  link.jianshu.com jianshu.com go-wild?url={link} ?t={link}
+  link.jianshu.com go-wild?url={link} ...?t={link}
+  jianshu.com go-wild?url={link} ?t={link}
   weibo.cn weibo.com sinaurl?u={link} sinaurl?toasturl={link}
   t.cn ?url={link}
   c.pc.qq.com middlem.html?pfurl={link} middleb.html?pfurl={link} ios.html?url={link} android.html?url={link} pc.html?url={link}
@@ -147,12 +149,13 @@ export const CARRIERS = `
   s.click.aliexpress.com deep_link.htm?dl_target_url={link}
   ad.admitad.com ...?ulp={link}
   track.effiliation.com servlet/effi.redir?url={link}
-  tc.tradetracker.net ?u={link}
+  tc.tradetracker.net ...?u={link}
   *.everesttech.net ...?url={link}
   *.page.link *.app.goo.gl ?link={link} ?ofl={link} ?ifl={link} ?afl={link}
   *.app.link *.bnc.lt ?$fallback_url={link} ?$desktop_url={link} ?$ios_url={link} ?$android_url={link} ?$canonical_url={link}
   *.onelink.me ?af_dp={link} ?af_web_dp={link} ?af_ios_url={link} ?af_android_url={link} ?af_r={link}
-  app.adjust.com *.adj.st *.go.link ?redirect={link} ?fallback={link} ?deep_link={link} ?adj_fallback={link} ?adj_redirect={link}
+  app.adjust.com ...?redirect={link} ...?fallback={link} ...?deep_link={link} ...?adj_fallback={link} ...?adj_redirect={link}
+  *.adj.st *.go.link ?redirect={link} ?fallback={link} ?deep_link={link} ?adj_fallback={link} ?adj_redirect={link}
   shareasale.com r.cfm?urllink={link}
   clk.tradedoubler.com click?url={link}
   clickserve.dartsearch.net link/click?ds_dest_url={link}

@@ -14,9 +14,10 @@
  * A pattern has segments of a path and parameters. `{}` is a part of the name, `*` is any segment that is not, any other
  * text must be equal, in any letter case. `{any-case}` is a part whose letter case does not count, `{hex}` a part that is
  * hexadecimal, `*-{hex}` such a part after the last dash, `{...}` the rest of the path. More segments and parameters may
- * follow and are not part of the name, but a pattern without segments matches only the root. The text after `>` is the name, if it differs from the pattern; it begins with
- * `//` and a host if another host shows the page. The first pattern that matches names the page. Without one, the path,
- * the parameters except known tracking parameters, and a fragment that looks like a route name the page.
+ * follow and are not part of the name, but a pattern without segments matches only the root. The text after `>` is the
+ * name, if it differs from the pattern; it begins with `//` and a host if another host shows the page. The first pattern
+ * that matches names the page. Without one, the path, the parameters except known tracking parameters, and a fragment
+ * that looks like a route name the page.
  *
  * The hosts are taken from entries with a path in the lists of MetaMask/eth-phishing-detect and polkadot-js/phishing, and
  * from the documentation of the providers.

@@ -257,7 +257,7 @@ export const SITES: readonly Site[] = [
     names: { app: caseSensitive(/^[a-z]\w{0,100}(?:\.\w{1,100}){1,20}$/i) },
     shown: 'store/apps/details?id={name}',
     links:
-      'apps/testing/{app} store/apps/testing/{app} store/apps/details?id={app} apps/details?id={app} details?id={app} search?q=pname:{app} store/search?q=pname:{app}',
+      'apps/testing/{app} store/apps/testing/{app} store/apps/details/*?id={app} store/apps/details?id={app} store/apps/datasafety?id={app} work/apps/details?id={app} apps/details?id={app} details?id={app} search?q=pname:{app} store/search?q=pname:{app}',
   },
   {
     type: 'APPLE_APP_STORE',

@@ -69,6 +69,16 @@ const PAGES = [
     'https://play.google.com/store/apps/details?id=com.good.app',
   ),
   page('https://medium.com/evilnews', 'medium.com/evilnews', 'https://medium.com/@evilnews'),
+  page(
+    'https://farcaster.xyz/evil?launchFrameUrl=https://good.example',
+    'warpcast.com/evil?launchFrameUrl=https%3A%2F%2Fgood.example',
+    'https://farcaster.xyz/evil',
+  ),
+  page(
+    'https://web.telegram.org/k/#@evil?tgaddr=tg%3A%2F%2Fresolve%3Fdomain%3Dgood',
+    'web.telegram.org/k#@evil?tgaddr=tg%3A%2F%2Fresolve%3Fdomain%3Dgood',
+    'https://web.telegram.org/k/#@evil',
+  ),
   page('https://metamask.app.link/EVIL', 'metamask.app.link/EVIL', 'https://metamask.app.link/GOOD'),
   page(
     'https://login.microsoftonline.com/common/oauth2/v2.0/authorize?client_id=EVIL&response_type=code&redirect_uri=https%3A%2F%2Fevil.example%2Fcb',
