@@ -22,14 +22,26 @@ const MAIL_HOSTS: ReadonlySet<string> = new Set(
     .trim()
     .split(/\s+/),
 );
-/**
- * The national domains of providers in many countries: `yahoo.it`, `hotmail.co.uk`. Domains that anybody can have instead
- * of a `.com` (`.co`) are none.
- */
-const NATIONAL_MAIL_HOST =
-  /^(?:aol|gmx|hotmail|live|msn|outlook|yahoo|yandex|ymail)\.(?:com?\.)?(?!c[cmo]$|io$|me$|om$|tv$)[a-z]{2}$/;
+/** The other domains on which providers have mailboxes: the name of a provider, then its domains. */
+const NATIONAL_DOMAINS = `
+  outlook de fr es it at be cl cz dk hu ie in kr lv my ph pt sa sg sk jp com.ar com.au com.br com.gr com.tr com.vn co.id co.il co.th
+  hotmail co.uk fr de it es nl be se no dk fi gr ch at ca cl com.ar com.au com.br com.tr co.jp co.kr co.th co.za co.il
+  live co.uk fr de it nl be se no dk at ca cl cn in jp ie ru com.ar com.au com.mx com.my com.pt com.sg co.kr co.za
+  yahoo co.uk fr de it es ie gr ca se dk no pl ro at be in cn com.br com.ar com.au com.cn com.hk com.mx com.my com.ph com.sg com.tr com.tw com.vn co.id co.in co.jp co.kr co.nz co.th co.za
+  gmx de at ch fr es it co.uk us
+  aol de fr co.uk it es jp com.au com.br
+  yandex ru by kz ua com.tr uz tj az ee fr lt lv md tm kg com.am com.ge
+`;
+const NATIONAL_MAIL_HOSTS: ReadonlySet<string> = new Set(
+  NATIONAL_DOMAINS.trim()
+    .split('\n')
+    .flatMap((row) => {
+      const [provider, ...domains] = row.trim().split(' ');
+      return domains.map((domain) => `${provider}.${domain}`);
+    }),
+);
 
-export const hostsMailboxes = (host: string): boolean => MAIL_HOSTS.has(host) || NATIONAL_MAIL_HOST.test(host);
+export const hostsMailboxes = (host: string): boolean => MAIL_HOSTS.has(host) || NATIONAL_MAIL_HOSTS.has(host);
 
 /** A mailbox with a display name: `Name <someone@host>`. */
 const MAILBOX = /^[^<>]{0,256}<([^<>\s]{3,320})>$/;
@@ -37,6 +49,8 @@ const EMAIL = /^([^\s@"<>()[\],;:\\/?#]{1,64})@([^\s@/?#:[\]()]{1,255})$/;
 const MAILTO = /^mailto:(?:\/\/)?([^?#]*)(?:\?([^#]*))?/i;
 /** What stands between recipients: a comma (RFC 6068), or a semicolon, as some programs write. */
 const BETWEEN_RECIPIENTS = /[,;]/;
+/** A part of a list of recipients. What stands in quotes is not split. */
+const LISTED = /(?:"[^"]*"|[^,;])+/g;
 /** A mailbox behind the scheme of an app, and what follows the mailbox. */
 const SCHEMED = /^([a-z][a-z0-9+.-]{0,31}):(?:\/\/)?([^\s:/?#,;]{1,64}@[^\s:/?#,;]{1,255})(?:[,;?/#](.*))?$/is;
 const SCHEME = /^[a-z][a-z0-9+.-]{0,31}:(?:\/\/)?/i;
@@ -76,11 +90,28 @@ const recipientsOfLink = (to: string, query: string): Recipients => {
   const fields = [...new URLSearchParams(query.replaceAll('+', '%2B'))].flatMap(([name, value]) =>
     /^(?:to|cc|bcc)$/i.test(name) ? [value] : [],
   );
-  const written = [decodeOnce(to), ...fields]
-    .flatMap((list) => list.split(BETWEEN_RECIPIENTS))
-    .filter((one) => one.trim() !== '');
-  const emails = new Set(written.slice(0, MAX_RECIPIENTS).flatMap((one) => readEmail(one.trim()) ?? []));
-  return { emails: [...emails], isUnderstood: emails.size > 0 && emails.size === written.length };
+  const written = [decodeOnce(to), ...fields].flatMap(partsOfRecipients);
+  const read = written.slice(0, MAX_RECIPIENTS).map((parts) => ({
+    whole: readEmail(parts.join(',').trim()),
+    last: readEmail(parts.at(-1)!.trim()),
+  }));
+  const emails = new Set(read.flatMap(({ whole, last }) => whole ?? last ?? []));
+  const isUnderstood = written.length <= MAX_RECIPIENTS && read.every(({ whole }) => whole !== undefined);
+  return { emails: [...emails], isUnderstood: isUnderstood && emails.size > 0 };
+};
+
+/**
+ * Returns the parts of each recipient in a list. A part without an @ may be the start of a display name, as in
+ * `Doe, Jane <someone@host>`, or a recipient of its own.
+ */
+const partsOfRecipients = (list: string): string[][] => {
+  const recipients: string[][] = [[]];
+  for (const part of list.match(LISTED) ?? []) {
+    if (part.trim() === '') continue;
+    recipients.at(-1)!.push(part);
+    if (part.includes('@')) recipients.push([]);
+  }
+  return recipients.filter(({ length }) => length > 0);
 };
 
 /**

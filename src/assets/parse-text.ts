@@ -24,6 +24,9 @@ const HANDLES = [
   ['BLUESKY', /^@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i],
 ] as const;
 
+/** A scheme except that of mail, or a sign that ends a host. */
+const MAY_BE_LINK = /^(?!mailto:)(?:[a-z][a-z0-9+.-]{0,31}:|[^/?#]*[/?#])/i;
+
 const IS_WEB = /^https?:/i;
 
 /**
@@ -75,7 +78,11 @@ const parseOtherText = (sent: string): Content | undefined => {
   const recipients = text.includes('@') || /^mailto:/i.test(text) ? readRecipients(text) : undefined;
   if (recipients !== undefined) {
     const [first, ...others] = recipients.emails.map(emailAsset);
-    return first && { parsed: withAlternatives(first, others, !recipients.isUnderstood) };
+    // What is read as several mailboxes may be the user and the host of a link: `ftp://user,a@host/path`.
+    const location = !recipients.isUnderstood && MAY_BE_LINK.test(text) ? locateLink(sent) : undefined;
+    const opened = location && locationContent(location)?.parsed;
+    const alternatives = opened === undefined ? others : [...others, opened];
+    return first && { parsed: withAlternatives(first, alternatives, !recipients.isUnderstood) };
   }
   if (text.startsWith('@')) return handle(text);
   if (isNativeIpfs(text) || !/[.:]/.test(text)) {
