@@ -46,6 +46,8 @@ export interface CommandRules<Command, State extends Loaded, Decision extends De
   decide(state: State, command: Command, now: number): Decision;
   /** Applies a decision's events in place. */
   apply(state: State, decision: Decision, command: Command): void;
+  /** Whether a used-up quota does not refuse the command, because it ends what somebody else may exploit. */
+  isUrgent?(command: Command): boolean;
   /** Returns metadata that is stored with the events, in addition to the caller. */
   metadata?(command: Command): object | undefined;
   /** What is stored outside of the log for accepted commands, and charged with their events. */
@@ -155,7 +157,8 @@ export class CommandQueue<Command extends { readonly organization: string }, Sta
         const metadata = { ...rules.metadata?.(command), ...origin };
         const added = decision.events.map((event) => newEvent(event, metadata));
         const after = bytes + (added.length > 0 ? bytesOf(added) + (rules.beside?.bytes(command) ?? 0) : 0);
-        const refusal = added.length > 0 && refusalOf?.({ events: events.length + added.length, bytes: after });
+        const isFree = added.length === 0 || rules.isUrgent?.(command) === true;
+        const refusal = isFree ? undefined : refusalOf?.({ events: events.length + added.length, bytes: after });
         if (refusal) return refusal;
         rules.apply(state, decision, command);
         events.push(...added);

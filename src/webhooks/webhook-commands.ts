@@ -39,6 +39,12 @@ interface CommandResult {
 /** Who makes a change, as stored in the metadata of the events. */
 type Author = Origin | { readonly operator: string | undefined } | { readonly process: 'webhooks' };
 
+/** Whether a command only ends what is sent to an endpoint, or what a leaked secret can sign. */
+const isUrgent = (command: WebhookCommand): boolean =>
+  command.type === 'Delete' ||
+  (command.type === 'Rotate' && command.force) ||
+  (command.type === 'Change' && command.state === 'DISABLED' && Object.keys(command.settings).length === 0);
+
 /** Executes the commands about endpoints. */
 @Injectable()
 export class WebhookCommands {
@@ -57,6 +63,7 @@ export class WebhookCommands {
       stream: webhooksStream,
       load: (organization: string, commands: readonly WebhookCommand[]) =>
         loadWebhooks(pool, log, organization, keysOf(commands)),
+      isUrgent,
       decide: (webhooks: LoadedWebhooks, command: WebhookCommand, now: number) => decide(webhooks, command, now),
       apply: (webhooks: LoadedWebhooks, { events }: Decision) => {
         for (const event of events) evolve(webhooks, event);
@@ -83,17 +90,21 @@ export class AppliedWebhookCommands {
   constructor(
     private readonly commands: WebhookCommands,
     private readonly checkpoints: Checkpoints,
+    private readonly log: EventLog,
   ) {}
 
   /**
    * Executes a command, and waits until the read model includes it and every delivery process has stopped using an
    * endpoint that it read before. Every delivery that is signed after this call uses the new settings and secrets.
    * @throws the errors of `WebhookCommands.execute`; also Unavailable if the projector is not running or too far behind, in
-   *   which case the change is stored
+   *   which case the change is stored, except for a rotation
    */
   async execute(command: WebhookCommand, origin: Origin): Promise<AtPosition<CommandResult>> {
+    // A second rotation, because nobody has seen the secret of the first, would end the one that the receiver knows.
+    if (command.type === 'Rotate' && !(await this.hasReached(await this.log.head())))
+      throw new Unavailable('The secret was not rotated, because the projector is not running or too far behind');
     const executed = await this.commands.execute(command, origin);
-    if (!(await this.checkpoints.reached(['webhooks'], executed.position, PROJECTION_TIMEOUT_MS)))
+    if (!(await this.hasReached(executed.position)))
       throw new Unavailable(
         command.type === 'Rotate'
           ? 'The secret was rotated, but deliveries do not use the new secret yet, so it is not shown; once the projector ' +
@@ -102,6 +113,10 @@ export class AppliedWebhookCommands {
       );
     await pause(MAX_ENDPOINT_AGE_MS + SIGNING_MS);
     return executed;
+  }
+
+  private hasReached(position: bigint): Promise<boolean> {
+    return this.checkpoints.reached(['webhooks'], position, PROJECTION_TIMEOUT_MS);
   }
 }
 

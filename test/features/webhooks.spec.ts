@@ -470,17 +470,36 @@ describe('DELETE /v2/organization/webhooks/{id}', () => {
       const { create, call } = await newCaller(quiet);
       const { id } = (await create({ from: 'beginning' })).body;
       const rotated = await call('POST', `/${id}/rotate`);
-      expect([rotated.status, rotated.body.message, rotated.body.secret]).toEqual([
+      expect([rotated.status, rotated.body.message]).toEqual([
         503,
-        expect.stringMatching(/^The secret was rotated, but .* rotate again with \{ "force": true \}$/),
-        undefined,
+        'The secret was not rotated, because the projector is not running or too far behind',
       ]);
+      // A second rotation would end the secret that the receiver knows.
+      expect((await call('GET', `/${id}`)).body.previousSecretUntil).toBeUndefined();
       const { status, body } = await call('DELETE', `/${id}`);
       expect([status, body.message]).toEqual([
         503,
         'The change is stored, but has not taken effect yet; it takes effect once the projector has caught up',
       ]);
       expect(await call('DELETE', `/${id}`)).toMatchObject({ status: 404, body: missing });
+    } finally {
+      await quiet.close();
+    }
+  });
+});
+
+describe('A used-up daily quota', () => {
+  it('refuses changes of webhooks, but none that ends deliveries', async () => {
+    const env = { WEBHOOK_MASTER_KEY_FILE: keyFile, INGEST_EVENTS_PER_DAY: '1' };
+    const quiet = await startApp({ env });
+    try {
+      const { create, call } = await newCaller(quiet);
+      const { id } = (await create({ from: 'beginning' })).body;
+      for (const refused of [{ state: 'DISABLED', description: 'other' }, { description: 'other' }])
+        expect(await call('PATCH', `/${id}`, refused)).toMatchObject({ status: 429 });
+      const stored = { status: 503, body: { message: expect.stringMatching(/^The change is stored/) } };
+      const ended = [call('PATCH', `/${id}`, { state: 'DISABLED' }), call('DELETE', `/${id}`)];
+      expect(await Promise.all(ended)).toMatchObject([stored, stored]);
     } finally {
       await quiet.close();
     }

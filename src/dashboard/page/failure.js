@@ -21,7 +21,6 @@ const secondsOf = (header) => (/^\d{1,5}$/.test(header ?? '') ? Number(header) :
 const sentenceOf = (status, message, requestId) => {
   if (status === 401) return NO_KEY;
   if (status === 403) return `This key does not have access: ${message}.`;
-  if (status === 429) return 'Too many requests.';
   if (status >= 500) return `The service has a problem (${status}: ${message}, request ${requestId}).`;
   return `${message}.`;
 };

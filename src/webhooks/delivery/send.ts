@@ -115,23 +115,29 @@ const codeOf = (error: unknown): string | undefined => {
   return typeof code === 'string' && code !== '' ? code : several?.map(codeOf)[0];
 };
 
-/** Errors of a connection that can only be one to the proxy, if there is a proxy. */
-const PROXY_ERRORS: ReadonlySet<string | undefined> = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-]);
+/** The errors of connections to a proxy, which are not the endpoint's whatever their codes. */
+const proxyErrors = new WeakSet<Error>();
+
+/** Connects like `connect`, and remembers its errors as those of a proxy. */
+const toProxy =
+  (connect: buildConnector.connector): buildConnector.connector =>
+  (options, callback) =>
+    connect(options, (...[error, socket]: buildConnector.CallbackArgs) => {
+      if (error === null) return callback(null, socket);
+      proxyErrors.add(error);
+      callback(error, null);
+    });
+
 /** The message of undici for a tunnel that a proxy has not opened. */
 const PROXY_STATUS = /^Proxy response \((\d{3})\)/;
 const PROXY_AUTHENTICATION = '407';
 
 /** Returns why a proxy, and not the endpoint, is the cause of an error. */
-const proxyFailureOf = (error: unknown): string | undefined => {
-  const code = codeOf(error);
-  if (PROXY_ERRORS.has(code)) return `the proxy cannot be reached (${code})`;
-  return PROXY_STATUS.exec((error as Error).message)?.[1] === PROXY_AUTHENTICATION
+const proxyFailureOf = (error: Error): string | undefined => {
+  // undici wraps the error of a certificate for another name.
+  const ofProxy = [error, error.cause].find((each) => proxyErrors.has(each as Error));
+  if (ofProxy !== undefined) return `the proxy cannot be reached (${codeOf(ofProxy) ?? (ofProxy as Error).message})`;
+  return PROXY_STATUS.exec(error.message)?.[1] === PROXY_AUTHENTICATION
     ? `the proxy answered with ${PROXY_AUTHENTICATION}; correct the user name and the password in WEBHOOK_PROXY`
     : undefined;
 };
@@ -139,7 +145,7 @@ const proxyFailureOf = (error: unknown): string | undefined => {
 /** The outcome of a request that failed with `error`. */
 const failureOf = (error: unknown, isProxied: boolean): EndpointResponse => {
   if (error instanceof AddressDenied) return { error: error.message };
-  const proxyFailure = isProxied ? proxyFailureOf(error) : undefined;
+  const proxyFailure = isProxied ? proxyFailureOf(error as Error) : undefined;
   if (proxyFailure !== undefined)
     return { error: 'the request could not be sent; the operator has been notified', proxyFailure };
   const code = codeOf(error);
@@ -182,6 +188,12 @@ const OPTIONS = {
   },
 } as const;
 
+/** Opens the connections to a proxy. */
+const clientFactory = (origin: URL, options: object): Dispatcher => {
+  const { connect } = options as { connect: buildConnector.connector };
+  return new HttpPool(origin, { ...options, connect: toProxy(connect) });
+};
+
 /** A request to send. */
 interface OutgoingRequest {
   readonly url: URL;
@@ -199,7 +211,7 @@ export class Egress {
   ) {
     const tls = { timeout: CONNECT_TIMEOUT_MS };
     if (proxyUrl !== undefined)
-      this.proxy = new ProxyAgent({ ...OPTIONS, uri: proxyUrl, proxyTls: tls, requestTls: tls });
+      this.proxy = new ProxyAgent({ ...OPTIONS, uri: proxyUrl, proxyTls: tls, requestTls: tls, clientFactory });
   }
 
   /** True if connection events are unavailable, because a proxy opens the connections. */

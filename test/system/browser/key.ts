@@ -75,7 +75,7 @@ export const keyAndFailures = () =>
     });
 
     it.each([
-      [429, { 'retry-after': '90' }, 'Too many requests. Retrying in 90 seconds.'],
+      [429, { 'retry-after': '90' }, 'wait a little. Retrying in 90 seconds.'],
       [503, { 'x-request-id': 'r1' }, 'has a problem (503: wait a little, request r1). Retrying in 30 seconds.'],
     ])('explains a %d and announces when it retries', async (status, headers, words) => {
       const { page } = await dashboard.openFigures();

@@ -26,7 +26,7 @@ beforeEach(async () => {
   receiver = new Receiver();
   webhook = await rig.endpoint(await receiver.start());
   const { log, database } = rig;
-  changes = new AppliedWebhookCommands(new WebhookCommands(log, database.pool), new Checkpoints(database.pool));
+  changes = new AppliedWebhookCommands(new WebhookCommands(log, database.pool), new Checkpoints(database.pool), log);
   answered = 1;
 });
 afterEach(async () => {

@@ -276,18 +276,21 @@ describe('A delivery through WEBHOOK_PROXY', () => {
   });
 
   it.each([
-    ['407', 'the proxy answered with 407; correct the user name and the password in WEBHOOK_PROXY'],
-    ['refused', 'the proxy cannot be reached (ECONNREFUSED)'],
-    ['502', undefined],
-  ])('says whose fault it is if the answer of the proxy is %s', async (status, proxyFailure) => {
+    ['http', '407', 'the proxy answered with 407; correct the user name and the password in WEBHOOK_PROXY'],
+    ['http', 'refused', 'the proxy cannot be reached (ECONNREFUSED)'],
+    ['http', '502', undefined],
+    ['https', 'not TLS', expect.stringMatching(/^the proxy cannot be reached \((?:EPROTO|ERR_SSL_\w+)\)$/)],
+    ['https', 'silence', 'the proxy cannot be reached (UND_ERR_CONNECT_TIMEOUT)'],
+  ])('says whose fault it is if the answer of the %s proxy is %s', async (scheme, status, proxyFailure) => {
     const failing = createServer((socket) => {
       socket.on('error', () => {});
+      if (status === 'silence') return;
       socket.once('data', () => socket.end(`HTTP/1.1 ${status} No\r\ncontent-length: 0\r\n\r\n`));
     }).listen(0, '127.0.0.1');
     await once(failing, 'listening');
     const { port } = failing.address() as AddressInfo;
     if (status === 'refused') await new Promise((resolve) => failing.close(resolve));
-    const egress = new Egress(new Destinations(new NetworkPolicy([])), `http://127.0.0.1:${port}`);
+    const egress = new Egress(new Destinations(new NetworkPolicy([])), `${scheme}://127.0.0.1:${port}`);
     for (const url of ['https://hooks.example/', 'http://hooks.example/'])
       expect(await send(new Connection(egress), url)).toEqual(
         proxyFailure === undefined
