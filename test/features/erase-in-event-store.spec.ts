@@ -4,6 +4,7 @@ import { verify } from '../../projections/engine/verify.js';
 import { PROJECTIONS } from '../../projections/registry.js';
 import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { issueApiKey } from '../../src/api-keys/api-keys.js';
+import { readCertificate, subjectOf } from '../../src/cli/erasing/find-organization.js';
 import { Conflict } from '../../src/errors.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import { StreamRewriter } from '../../src/event-log/eventstoredb/rewriting/stream-rewriter.js';
@@ -118,6 +119,12 @@ for (const { name, open } of eventStores)
       // A place before a rewritten stream counts as present, also if a repeated call rewrites it after the certificate.
       const operations = (await app.log.readStream('operations', 0n, 100)).map(({ type }) => type);
       expect(operations).toContain('StreamsRewritten');
+
+      // A copy of the log has another id, and the certificates of the log that was copied.
+      const copy: typeof app.log = Object.create(app.log, { id: { value: async () => 'copy' } });
+      expect(await readCertificate({ pool: database.pool, log: copy }, await subjectOf(copy, 'acme'))).toMatchObject({
+        digest: certificate.digest,
+      });
 
       const late = await send(upstream, eventsOf('acme'));
       expect([late.status, JSON.stringify(late.body)]).toEqual([

@@ -139,6 +139,8 @@ describe('assets redact', () => {
       await send([sentThreat('t-wrong', { organization, asset: ASSET, status: 7 })]);
     }
     expect((await send(shared)).body.accepted).toBe(shared.length);
+    // A rejected event that names the asset only by its id.
+    await send([{ ...sent('TakedownFiled', EXAMPLES.TakedownFiled), id: FORMS[0]!, data: undefined } as never]);
     await projecting.reached();
     await eventually('the asset is blocked', async () => (await check(SECRET)) === 'BLOCKED');
     const json = { content: FORMS[0], reason: `We own ${SECRET}` };

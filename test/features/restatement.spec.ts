@@ -324,6 +324,15 @@ describe('GET /v2/organization/metrics/restatement', () => {
     ).toBe(200);
   });
 
+  it('names a later state that is a valid to, also if nothing was stored since from', async () => {
+    const from = new Date().toISOString();
+    for (const path of ['restatement', 'restatement/records', 'restatement/records.csv']) {
+      const { headers, status } = await call(`/${path}?${FEBRUARY}&from=${from}`);
+      expect([path, status, headers.get('known-at')]).toEqual([path, 200, from]);
+      expect((await call(`/${path}?${FEBRUARY}&from=${from}&to=${headers.get('known-at')}`)).status).toBe(200);
+    }
+  });
+
   it.each([
     ['without from', FEBRUARY, 400],
     ['with from after to', `${FEBRUARY}&from=${APRIL_1}&to=${MARCH_1}`, 400],

@@ -42,10 +42,10 @@ export const subjectOf = async (log: EventLog, organization: string): Promise<Su
 
 export type Certificate = OrganizationErased['data'];
 
-/** The certificate of an organization that was erased completely. */
+/** The certificate of an organization that was erased completely. A copy of a log has those of the log that was copied. */
 export const readCertificate = async (
   { pool, log }: Session,
-  { digest }: Subject,
+  { organization, digest }: Subject,
 ): Promise<Certificate | undefined> => {
   if (log.eraser === undefined) {
     const [erased] = await READ_CERTIFICATE.run(pool, { digest });
@@ -53,8 +53,8 @@ export const readCertificate = async (
   }
   let certificate: Certificate | undefined;
   await followStream(log, OPERATIONS_STREAM, 'Events about the log', START_OF_STREAM, ({ type, data }) => {
-    const { event } = type === 'OrganizationErased' ? parseEvent('OrganizationErased', data) : {};
-    if (event?.data.digest === digest) certificate ??= event.data;
+    const erased = type === 'OrganizationErased' ? parseEvent('OrganizationErased', data).event?.data : undefined;
+    if (erased?.digest === erasureDigest(erased?.logId ?? '', organization)) certificate ??= erased;
   });
   return certificate;
 };

@@ -43,7 +43,7 @@ const keysOf = (content: string): string[] => {
 
 export const hashesOf = (content: string): string[] => keysOf(content).map(hashOfKey);
 
-/** The strings in a sample. The last one may be cut off, also inside an escape. */
+/** The strings in what a sender wrote. The last one may be cut off, also inside an escape. */
 const STRINGS = /"((?:[^"\\]|\\(?:["\\/bfnrt]|u[\da-f]{4}))*)("?)/g;
 /** The remains of a character that was cut off. */
 const CUT_CHARACTER = /\uFFFD+$/;
@@ -59,8 +59,8 @@ const keysOfText = (text: string): readonly string[] => {
 };
 
 /** Whether a sample names an asset in any of its strings, because the data of a rejected event may have any shape. */
-const isAbout = (sample: string, content: string, keys: readonly string[]): boolean =>
-  [...sample.matchAll(STRINGS)].some(([, escaped, end]) => {
+const isAbout = (sent: string, content: string, keys: readonly string[]): boolean =>
+  [...sent.matchAll(STRINGS)].some(([, escaped, end]) => {
     const text = (JSON.parse(`"${escaped}"`) as string).replace(end === '' ? CUT_CHARACTER : '', '');
     const found = keysOfText(text);
     if (found.some((key) => keys.includes(key))) return true;
@@ -74,7 +74,7 @@ const redactSamplesOnce = async (pool: Pool, content: string, keys: readonly str
   let found = 0;
   for (let block = 0; ;) {
     const rows = await READ_SAMPLES.run(pool, { block, limit: PAGE });
-    const samples = rows.filter(({ data }) => isAbout(data, content, keys)).map(({ key }) => key);
+    const samples = rows.filter(({ sent }) => isAbout(sent, content, keys)).map(({ key }) => key);
     if (samples.length > 0) await EMPTY_SAMPLES.run(pool, { keys: samples });
     found += samples.length;
     if (rows.length < PAGE) return found;

@@ -6,9 +6,10 @@ export const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 const lastDays = (days) => (now) => ({ startDate: dateOf(now - (days - 1) * MS_PER_DAY) });
 
 const twelveMonths = (now) => {
-  const start = new Date(now);
+  // The day is added first, because a year before 29 February is 1 March.
+  const start = new Date(now + MS_PER_DAY);
   start.setUTCFullYear(start.getUTCFullYear() - 1);
-  return { startDate: dateOf(start.getTime() + MS_PER_DAY) };
+  return { startDate: dateOf(start.getTime()) };
 };
 
 /**

@@ -145,14 +145,19 @@ export const DELETE_EXCESS_REJECTIONS = statement(
     ))`,
 );
 
-/** Reads samples from a block of the table on. A block has fewer than 300 rows. */
+/**
+ * Reads what senders wrote in samples, as JSON, from a block of the table on: the id, the source, and then the data, which
+ * may be cut off. A block has fewer than 300 rows.
+ */
 export const READ_SAMPLES = statement(
   'rejections-read-samples',
   { block: 'bigint', limit: 'bigint' },
-  { key: 'text', data: 'text' },
+  { key: 'text', sent: 'text' },
   `
-    select ctid::text as key, sample ->> 'data' as data from service.rejections
-    where ctid > ('(' || :block || ',0)')::tid and sample ->> 'data' is not null order by ctid limit :limit`,
+    select ctid::text as key,
+      concat(json_build_array(sample ->> 'id', sample ->> 'source'), sample ->> 'data') as sent
+    from service.rejections
+    where ctid > ('(' || :block || ',0)')::tid order by ctid limit :limit`,
 );
 
 export const EMPTY_SAMPLES = statement(

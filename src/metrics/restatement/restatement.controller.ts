@@ -273,7 +273,8 @@ export class RestatementController {
     );
     const earlier = await this.moments.reach(from, reads, reply);
     const later = to === undefined ? await this.moments.present(reply) : await this.moments.reach(to, reads, reply);
-    const known = knownTo ?? later;
+    // The present is the time of the last event, and nothing may have been stored since `from`.
+    const known = knownTo ?? { ...later, instant: Math.max(later.instant, earlier.instant) };
     if (earlier.position > known.position) throw new Invalid(NOT_IN_ORDER);
     return { range, from: earlier, known };
   }
