@@ -25,9 +25,12 @@ export class Backoff {
   }
 }
 
-/** Resolves after `ms` milliseconds, or as soon as `signal` aborts. */
+/** The longest time of a timer in ms, nearly 25 days. Node replaces a longer time by 1 ms. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Resolves after `ms` milliseconds, at the latest after `MAX_TIMER_MS`, or as soon as `signal` aborts. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
-  sleep(ms, undefined, { signal }).catch(() => undefined);
+  sleep(Math.min(ms, MAX_TIMER_MS), undefined, { signal }).catch(() => undefined);
 
 /**
  * Repeats `work` until it succeeds.

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Collector } from '../../../src/asset-check/lists/collector.js';
 import { HostingSuffixes } from '../../../src/asset-check/lists/hosting-suffixes.js';
 import { forEachEntry } from '../../../src/asset-check/lists/parse-list.js';
+import { cpuMs } from '../../support/cpu.js';
 import { Random } from '../../support/random.js';
 import { brief, listOf } from '../../support/list-of.js';
 
@@ -88,6 +89,23 @@ describe.each(['plain', 'hosts'] as const)('Lines of a list in the format %s', (
     expect(brief(check('evil.example'))).toBe('BLOCKED evil.example');
     expect(content.table.size).toBe(21);
     expect(content.rejected).toMatchObject([{ reason: 'too-long', count: 1 }]);
+  });
+});
+
+describe('A line with a rank', () => {
+  it.each(['1,x.example', '1 , x.example', '1,"x.example"', '1," x.example " ,9', '1,\t"x.example","a b"'])(
+    'may have quotes and white space: %j',
+    async (line) => {
+      const { check } = await listOf(line, 'csv');
+      expect(brief(check('x.example'))).toBe('BLOCKED x.example');
+    },
+  );
+
+  it('with very much white space is read in proportionate time', async () => {
+    const before = cpuMs();
+    const blanks = ' '.repeat(2_000);
+    await expect(listOf(`1,${blanks}""\n1,"${blanks}x y"`, 'csv')).rejects.toThrow('no usable entries');
+    expect(cpuMs() - before).toBeLessThan(500);
   });
 });
 

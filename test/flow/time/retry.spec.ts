@@ -36,6 +36,13 @@ describe('The back-off before a retry', () => {
     await expect(waiting).resolves.toBeUndefined();
     await expect(pause(60_000, AbortSignal.abort())).resolves.toBeUndefined();
   });
+
+  it('does not end at once because it is longer than a timer can be', async () => {
+    const stop = new AbortController();
+    const long = pause(2 ** 31, stop.signal).then(() => 'long');
+    expect(await Promise.race([long, pause(50).then(() => 'short')])).toBe('short');
+    stop.abort();
+  });
 });
 
 describe('A retry', () => {
