@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Validators } from './fetch-list.js';
 import type { Body } from './collector.js';
@@ -27,6 +27,8 @@ export interface ListState {
   /** When the server last confirmed that the content is current, in ms. */
   readonly checkedAt?: number;
   readonly validators: Validators;
+  /** The SHA-256 of the body to which the counts and validators belong, in base64url. */
+  readonly digest?: string;
   /** Why the last attempt to refresh the list failed; absent if the attempt succeeded. */
   readonly lastError?: string;
   /** When the last attempt failed, in ms; absent if the attempt succeeded. */
@@ -42,6 +44,10 @@ const FILE_MODE = 0o600;
  * a folder may have equal process ids.
  */
 const newPartOf = (path: string): string => `${path}.${randomBytes(8).toString('hex')}.part`;
+/** What follows `ID.` in the names of the temporary files of a list. */
+const PART = /^(?:list|json|seen)\.[\da-f]{16}\.part$/;
+/** A temporary file that was not written to for this time is of a process that was killed: no download takes so long. */
+const PART_LEFT_MS = 3_600_000;
 
 /** Replaces a file atomically, so that a crash or another instance cannot leave a partial file. */
 export const replaceFile = async (path: string, content: string | Uint8Array): Promise<void> => {
@@ -61,6 +67,22 @@ export const seenPathOf = (dataDir: string, id: string): string => join(folderOf
 
 const folderOf = (dataDir: string): string => join(dataDir, 'lists');
 
+/** A body whose SHA-256, in base64url, is known once the body has been read completely. */
+interface DigestedBody extends Body {
+  readonly digest: () => string;
+}
+
+export const digested = ({ chunks, size }: Body): DigestedBody => {
+  const hash = createHash('sha256');
+  const passing = async function* (): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  };
+  return { chunks: passing(), size, digest: () => hash.copy().digest('base64url') };
+};
+
 /** The last valid copy of one list on disk, and its state. */
 export class ListCopy {
   private readonly body: string;
@@ -70,7 +92,7 @@ export class ListCopy {
 
   constructor(
     private readonly dataDir: string,
-    id: string,
+    private readonly id: string,
   ) {
     this.body = join(folderOf(dataDir), `${id}.list`);
     this.state = join(folderOf(dataDir), `${id}.json`);
@@ -95,6 +117,23 @@ export class ListCopy {
       return size > maxBytes ? undefined : { chunks: createReadStream(this.body), size };
     } catch {
       return undefined;
+    }
+  }
+
+  /** Removes the body. A disk failure is ignored. */
+  async removeBody(): Promise<void> {
+    await rm(this.body, { force: true }).catch(() => undefined);
+  }
+
+  /** Removes the temporary files that killed processes have left of this list. A disk failure is ignored. */
+  async removeLeftParts(): Promise<void> {
+    const names = await readdir(folderOf(this.dataDir)).catch(() => []);
+    for (const name of names) {
+      if (!name.startsWith(`${this.id}.`) || !PART.test(name.slice(this.id.length + 1))) continue;
+      const path = join(folderOf(this.dataDir), name);
+      const part = await stat(path).catch(() => undefined);
+      if (part !== undefined && Date.now() - part.mtimeMs > PART_LEFT_MS)
+        await rm(path, { force: true }).catch(() => undefined);
     }
   }
 

@@ -12,7 +12,7 @@ import { Guards } from './guards.js';
 import type { HostTable, SuffixHashes } from './host-table.js';
 import type { HostingSuffixes } from './hosting-suffixes.js';
 import { describeRejected, readEntry } from './list-entry.js';
-import { ListCopy, type ListState, seenPathOf } from './list-copy.js';
+import { digested, ListCopy, type ListState, seenPathOf } from './list-copy.js';
 import { kindsOf, type ListContent, parseList } from './parse-list.js';
 import { matchList } from './match-list.js';
 import type { ListSettings } from '../sources/sources-file.js';
@@ -126,15 +126,23 @@ export class ListSource {
     return key === undefined || seen === undefined || seen.since !== undefined ? seen : find(EXACTLY + key);
   }
 
-  /** Loads the copy on disk if it has the origin of the settings: format, verdict, and URL or path. */
+  /**
+   * Loads the copy on disk if it has the origin of the settings: format, verdict and URL. Any other copy is removed, because
+   * a later state may have the origin of the settings although the disk failed to save its body.
+   */
   async load(): Promise<void> {
+    await this.copy.removeLeftParts();
     const state = await this.copy.readState();
-    if (state?.origin !== this.state.origin || state.fetchedAt === undefined) return;
-    const body = await this.copy.readBody(this.settings.maxBytes);
-    if (body === undefined) return;
+    if (this.settings.url === undefined || state?.origin !== this.state.origin) return this.copy.removeBody();
+    if (state.fetchedAt === undefined) return;
+    const stored = await this.copy.readBody(this.settings.maxBytes);
+    if (stored === undefined) return;
     try {
+      const body = digested(stored);
       this.content = await parseList(body, this.settings.format, this.settings.verdict, this.suffixes);
-      this.state = { ...state, ...countsOf(this.content) };
+      // The validators of another body would make the server confirm this one.
+      const validators = body.digest() === state.digest ? state.validators : {};
+      this.state = { ...state, ...countsOf(this.content), validators };
       this.version += 1;
       await this.onChange();
     } catch (error) {
@@ -166,7 +174,8 @@ export class ListSource {
       if (fetched.body === undefined) {
         this.state = { ...this.state, checkedAt: now, lastError: undefined, lastErrorAt: undefined };
       } else {
-        const content = await this.read(fetched.body);
+        const body = digested(fetched.body);
+        const content = await this.read(body);
         this.content?.table.free();
         this.content = content;
         this.version += 1;
@@ -179,6 +188,7 @@ export class ListSource {
           fetchedAt: now,
           checkedAt: now,
           validators: fetched.validators,
+          digest: body.digest(),
         };
       }
       await this.countOverruled();

@@ -260,6 +260,51 @@ describe('ListSource', () => {
     }
   });
 
+  it('asks for the whole list again if the copy on disk is not the one that the state describes', async () => {
+    server.behave = sends('old.example', { etag: '"v1"' });
+    await list().refresh(never);
+    const copy = join(folder, 'lists', 'list.list');
+    server.behave = sends('new.example', { etag: '"v2"' });
+    await list().refresh(never);
+    await writeFile(copy, 'old.example');
+    server.behave = ({ headers }, response) =>
+      (headers['if-none-match'] === undefined ? sends('new.example') : answers(304))({} as never, response);
+    const next = list();
+    await next.load();
+    expect(ask(next, 'old.example')).toBe('BLOCKED old.example');
+    await next.refresh(never);
+    expect(ask(next, 'new.example')).toBe('BLOCKED new.example');
+  });
+
+  it('keeps no copy of a list that has become a file', async () => {
+    server.behave = sends('old.example', { etag: '"v1"' });
+    await list().refresh(never);
+    const file = join(folder, 'house.txt');
+    await writeFile(file, 'new.example');
+    await list({ file }).refresh(never);
+    const next = list({ file });
+    await next.load();
+    expect(await readdir(join(folder, 'lists'))).toEqual(['list.json', 'list.seen']);
+    await next.refresh(never);
+    expect(ask(next, 'old.example')).toBe('not-found');
+    expect(ask(next, 'new.example')).toBe('BLOCKED new.example');
+  });
+
+  it('removes what downloads that were killed have left of this list', async () => {
+    const old = new Date(Date.now() - 2 * 3_600_000);
+    const part = (name: string): string => `${name}.0123456789abcdef.part`;
+    const [left, others] = [
+      ['list.list', 'list.json', 'list.seen'].map(part),
+      ['list.list.list', 'other.list'].map(part),
+    ];
+    const running = 'list.list.fedcba9876543210.part';
+    await mkdir(join(folder, 'lists'));
+    for (const name of [...left, ...others, running]) await writeFile(join(folder, 'lists', name), 'half');
+    for (const name of [...left, ...others]) await utimes(join(folder, 'lists', name), old, old);
+    await list().load();
+    expect((await readdir(join(folder, 'lists'))).sort()).toEqual([...others, running].sort());
+  });
+
   it('does not load a broken copy', async () => {
     server.behave = sends(entries(10));
     await list().refresh(never);
