@@ -1,9 +1,10 @@
 import { distance } from 'fastest-levenshtein';
-import { JSONParser } from '@streamparser/json';
+import { JSONParser, TokenType } from '@streamparser/json';
 import { parseLocation } from '../../assets/location.js';
 import { type Body, type Collector, InvalidList } from './collector.js';
 import { ALLOWED, BLOCKED } from './host-table.js';
 import type { EntryKinds } from './list-entry.js';
+import { limit } from '../../limits.js';
 
 /** Removes the top-level domain from a host. */
 const withoutTopLevelDomain = (host: string): string => host.slice(0, Math.max(0, host.lastIndexOf('.')));
@@ -68,6 +69,10 @@ export class FuzzyList {
 }
 
 const SLICE = 16_384;
+/** Each open level takes some 300 bytes. */
+const MAX_LEVELS = limit('list in JSON', 32, 'levels', 'list', 'the last copy stays');
+/** The parser keeps an entry until the entry ends. What is not an entry, such as a name of a field, counts like one. */
+const MAX_ENTRY_BYTES = limit('entry of a list in JSON', 1_048_576, 'bytes', 'list', 'the last copy stays');
 const MAX_FUZZY = 1_000;
 /** Maximum `tolerance`. With a higher tolerance, all short names would count as imitations of each other. */
 const MAX_TOLERANCE = 5;
@@ -77,17 +82,30 @@ const hasByteOrderMark = (chunk: Uint8Array): boolean => chunk[0] === 0xef && ch
 
 type OnValue = (value: unknown, path: readonly (string | number)[], parent: unknown) => void;
 
-/** Parses JSON one slice at a time. Calls `onValue` for values up to two levels deep. */
+/**
+ * Parses JSON one slice at a time. Calls `onValue` for values up to two levels deep.
+ * @throws InvalidList if the JSON is invalid, has too many levels, or has an entry that is too long
+ */
 const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onValue: OnValue): Promise<void> => {
   const parser = new JSONParser({
     paths: root === '[' ? ['$.*'] : ['$.*', '$.*.*'],
     keepStack: false,
     stringBufferSize: SLICE,
   });
+  let levels = 0;
+  parser.onToken = ({ token }) => {
+    if (token === TokenType.LEFT_BRACKET || token === TokenType.LEFT_BRACE) levels += 1;
+    else if (token === TokenType.RIGHT_BRACKET || token === TokenType.RIGHT_BRACE) levels -= 1;
+    if (levels > MAX_LEVELS) throw new InvalidList(`The list has more than ${MAX_LEVELS} levels`);
+  };
+  /** The bytes of the slices since one in which a value ended, so never more than the bytes of the value. */
+  let unended = 0;
   parser.onValue = ({ value, key, parent, stack }) => {
+    unended = 0;
     onValue(value, [...stack.slice(1).map((level) => level.key!), key!], parent);
-    // Frees the value, which the parser would otherwise keep until the end of the array.
+    // Frees the value, which the parser would otherwise keep until the end of the array or object.
     if (Array.isArray(parent)) (parent as unknown[])[key as number] = undefined;
+    else if (parent !== undefined) delete (parent as Record<string, unknown>)[key as string];
   };
   try {
     let isFirst = true;
@@ -97,7 +115,11 @@ const parseJson = async (body: Body, root: '[' | '{', collector: Collector, onVa
         throw new InvalidList(`The list must be JSON that begins with ${root}`);
       isFirst = false;
       for (let start = begin; start < chunk.length; start += SLICE) {
-        parser.write(chunk.subarray(start, start + SLICE));
+        const slice = chunk.subarray(start, start + SLICE);
+        unended += slice.length;
+        parser.write(slice);
+        if (unended > MAX_ENTRY_BYTES)
+          throw new InvalidList(`The list has an entry of more than ${MAX_ENTRY_BYTES} bytes`);
         if (collector.cooperativeYield.isDue()) await collector.cooperativeYield.yieldNow();
       }
     }

@@ -304,6 +304,40 @@ describe('A list in JSON', () => {
     );
   });
 
+  it.each([
+    ['json', '[', 31],
+    ['metamask', '{"blocklist":[],"x":', 31],
+    ['polkadot', '{"deny":[],"x":{"y":', 30],
+  ] as const)(
+    'in the format %s has at most 32 levels, and is refused before it ends',
+    async (format, start, levels) => {
+      const text = `${start}${'['.repeat(levels)}`;
+      await expect(listOf(text, format)).rejects.toThrow('unexpected end');
+      await expect(listOf(`${text}[`, format)).rejects.toThrow('The list has more than 32 levels');
+    },
+  );
+
+  it.each([
+    ['json', '["x.example",', '"'],
+    ['json', '["x.example",', '[0,'],
+    ['metamask', '{"blocklist":["x.example"],"', ''],
+    ['polkadot', '{"deny":["x.example"],"x":', '[['],
+  ] as const)(
+    'in the format %s that begins with %s%s has no entry of more than 1 MiB',
+    async (format, start, entry) => {
+      const text = (bytes: number): string => `${start}${entry}${'0,'.repeat(bytes / 2)}`;
+      await expect(listOf(text(1_000_000), format)).rejects.toThrow('unexpected end');
+      await expect(listOf(text(1_100_000), format)).rejects.toThrow('has an entry of more than 1048576 bytes');
+    },
+  );
+
+  it('may have very many fields that are not read, in one object or in several', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 100_000 }, (_, n) => [`field-${n}`, n]));
+    const text = { blocklist: ['x.example'], unknown: fields, ...fields };
+    const { check } = await listOf(JSON.stringify(text), 'metamask');
+    expect(brief(check('x.example'))).toBe('BLOCKED x.example');
+  });
+
   it('of MetaMask blocks the pages of its API, and names the arrays that are not read', async () => {
     const text = {
       blocklist: ['x.example'],
