@@ -7,7 +7,7 @@ import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@events
 import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { Message } from 'google-protobuf';
-import type { Expected, ProposedRecord, StoredRecord } from './store.js';
+import type { Expected, LogPosition, ProposedRecord, StoredRecord } from './store.js';
 
 /** Converts between the gRPC messages and the records of the store. */
 
@@ -185,11 +185,11 @@ export const caughtUp = (): ReadResp => {
   return message;
 };
 
-export const checkpoint = (position: bigint): ReadResp => {
+export const checkpoint = ({ commit, prepare }: LogPosition): ReadResp => {
   const message = new streamsPb.ReadResp();
   const reached = new streamsPb.ReadResp.Checkpoint();
-  reached.setCommitPosition(String(position));
-  reached.setPreparePosition(String(position));
+  reached.setCommitPosition(String(commit));
+  reached.setPreparePosition(String(prepare));
   message.setCheckpoint(reached);
   return message;
 };

@@ -25,6 +25,7 @@ import {
   type StatusObject,
 } from '@grpc/grpc-js';
 import { CERTIFICATE, KEY } from './certificate.js';
+import { CatchUpPages, PAGE_SIZE } from './catch-up-pages.js';
 import { TcpProxy } from '../tcp-proxy.js';
 import {
   accessDenied,
@@ -45,7 +46,7 @@ import {
   tooLarge,
   wrongVersion,
 } from './messages.js';
-import { type ProposedRecord, Store, type StoredRecord } from './store.js';
+import { type LogPosition, type ProposedRecord, Store, type StoredRecord } from './store.js';
 
 /** A message, or an encoded message. */
 type Sent = ReadResp | Buffer;
@@ -71,8 +72,6 @@ const MAX_APPEND_BYTES = 1_048_576;
 const MAX_STREAMS = 100;
 /** After this time a server rejects an append whose last message has not arrived. */
 const WRITE_TIMEOUT_MS = 2_000;
-/** A filtered subscription sends a checkpoint after this many records, times the multiplier of the client. */
-const CHECKPOINT_WINDOW = 32;
 
 const OURS =
   /^(?:[A-Za-z0-9._]*\.)?(?:(?:threat|takedown|report|brand|featureFlag|assetStatus|groupedAsset|assetGroups)-|apiKeys$|operations$)/;
@@ -363,7 +362,8 @@ export class EventStoreDouble {
     const refusal = all.hasPosition() && position >= last ? undefined : this.refusalOf(call);
     if (refusal !== undefined) return void call.emit('error', refusal);
     if (all.hasPosition() && !this.store.isReadable(position)) return void call.emit('error', invalidPosition());
-    let next = all.hasStart() ? 0 : all.hasEnd() ? this.records.length : this.store.indexFrom(position + 1n);
+    // The first page includes the record at the position, which is not sent again.
+    let next = all.hasStart() ? 0 : all.hasEnd() ? this.records.length : this.store.indexFrom(position);
     let examined = this.records[next - 1]?.position ?? -1n;
     /** A scavenge moves the records. */
     const hasNext = (): boolean => {
@@ -374,11 +374,15 @@ export class EventStoreDouble {
     const isPastTheEnd = all.hasPosition() && position > (this.store.records.at(-1)?.position ?? 0n);
     const isWanted = filterOf(options);
     const filter = options.getFilter();
-    const window = filter?.getMax() || CHECKPOINT_WINDOW;
+    const window = filter?.getMax() || PAGE_SIZE;
     const interval = (filter?.getCheckpointintervalmultiplier() ?? 0) * window;
-    let scanned = 0;
+    const pages = new CatchUpPages({ commit: position, prepare: position }, window, interval);
+    const hasRead = all.hasPosition() ? position : -1n;
     let isRunning = false;
     let isCaughtUp = false;
+    const sendCheckpoint = async (place: LogPosition | undefined): Promise<void> => {
+      if (place !== undefined) await send(call, checkpoint(place));
+    };
     this.subscriptions.add(call);
     const isOpen = (): boolean => this.subscriptions.has(call) && !call.cancelled && !call.destroyed;
     const run = async (): Promise<void> => {
@@ -387,12 +391,14 @@ export class EventStoreDouble {
       while (isOpen() && !isPastTheEnd && hasNext()) {
         const record = this.store.records[next++]!;
         examined = record.position;
-        if (isWanted(record)) await this.sendRecords(call, [record]);
-        if (interval > 0 && ++scanned % interval === 0) await send(call, checkpoint(record.position));
+        const isSelected = isWanted(record);
+        if (isSelected && record.position > hasRead) await this.sendRecords(call, [record]);
+        await sendCheckpoint(isCaughtUp ? pages.live(record) : pages.catchUp(record, isSelected));
       }
       isRunning = false;
       if (!isCaughtUp && isOpen()) {
         isCaughtUp = true;
+        if (hasRead < last) void sendCheckpoint(pages.end());
         call.write(caughtUp());
       }
     };

@@ -41,6 +41,18 @@ const RECENT_WRITES = 150_000;
 const STATISTICS_EVERY = 40;
 const RECORD_OVERHEAD = 133;
 
+/** A position as the server reports it. The two numbers are equal at the place of an event. */
+export interface LogPosition {
+  readonly commit: bigint;
+  readonly prepare: bigint;
+}
+
+const endOf = ({ position, stream, data, metadata }: StoredRecord): bigint =>
+  position + BigInt(RECORD_OVERHEAD + stream.length + data.length + metadata.length);
+
+/** Returns where a page starts after a record: the server knows where the next record begins, and not yet its event. */
+export const placeAfter = (record: StoredRecord): LogPosition => ({ commit: endOf(record), prepare: 0n });
+
 type Written = ProposedRecord & Pick<StoredRecord, 'stream' | 'createdAt'>;
 
 const lineOf = ({ data, metadata, ...record }: Written): string =>
@@ -208,8 +220,7 @@ export class Store {
       if (stream.length === 0) this.streams.delete(record.stream);
     }
     this.recent.clear();
-    const last = this.records.at(-1)!;
-    this.nextPosition = last.position + BigInt(RECORD_OVERHEAD + last.data.length + last.metadata.length);
+    this.nextPosition = endOf(this.records.at(-1)!);
   }
 
   onAppended(listener: () => void): () => void {
@@ -253,7 +264,7 @@ export class Store {
     const stored = { ...record, position: this.nextPosition, revision: stream.length };
     this.records.push(stored);
     stream.push(stored);
-    this.nextPosition += BigInt(RECORD_OVERHEAD + record.stream.length + record.data.length + record.metadata.length);
+    this.nextPosition = endOf(stored);
   }
 
   private writeSystem(name: string, type: string, data: unknown): void {
