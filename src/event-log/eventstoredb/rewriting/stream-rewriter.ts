@@ -4,6 +4,7 @@ import { ERASED_CATEGORY, ERASED_TYPE, OPERATIONS_STREAM, organizationOf } from 
 import type { ErasedOrganizations } from '../../erased-organizations.js';
 import { type NewEvent, type RecordedEvent, WrongExpectedRevision } from '../../event-log.js';
 import { Conflict } from '../../../errors.js';
+import { Backoff, retry } from '../../../flow/time.js';
 import { bytesOf, newEvent } from '../../new-event.js';
 import { readWithRetries } from '../../read-streams.js';
 import type { EventStoreConnection } from '../connection.js';
@@ -69,6 +70,22 @@ const MAX_COPIES_PER_APPEND = 200;
 const MAX_BYTES_PER_APPEND = 256 * 1_024;
 const TIMEOUT_MS = 1_800;
 const MAX_ATTEMPTS = 10;
+const FIRST_BACK_OFF_MS = 10;
+const MAX_BACK_OFF_MS = 200;
+
+/**
+ * Repeats work that reads a stream and appends to it, while other processes append in between.
+ * @throws Conflict if that happens during each of ten attempts
+ */
+const retryConflicts = <Result>(stream: string, work: () => Promise<Result>): Promise<Result> => {
+  const backoff = new Backoff(FIRST_BACK_OFF_MS, MAX_BACK_OFF_MS);
+  let attempts = 0;
+  return retry(work, (error) => {
+    if (!(error instanceof WrongExpectedRevision)) return undefined;
+    if (++attempts < MAX_ATTEMPTS) return backoff.next();
+    throw new Conflict(`Another process keeps appending to the stream ${stream}; repeat the call later`);
+  });
+};
 
 /**
  * Returns what remains of the events of a stream, in the same order; undefined if the stream stays as it is. Several
@@ -148,7 +165,7 @@ export class StreamRewriter {
    * @throws Conflict if another process appends during each of ten attempts
    */
   async appendCopies(stream: string, clean: Clean): Promise<bigint | undefined> {
-    for (let attempt = 1; ; attempt++) {
+    return retryConflicts(stream, async () => {
       const events = await this.readStream(stream);
       const remaining = clean(events);
       if (remaining === undefined) return undefined;
@@ -158,31 +175,33 @@ export class StreamRewriter {
       // A scavenge always keeps the last event of a stream.
       if (copies.size === 0) copies.set('', { id: randomUUID(), type: ERASED_TYPE, data: {}, metadata: {} });
       const { revision } = events.at(-1)!;
-      try {
-        await this.append(stream, revision, [...copies.values()]);
-      } catch (error) {
-        if (!(error instanceof WrongExpectedRevision)) throw error;
-        if (attempt < MAX_ATTEMPTS) continue;
-        throw new Conflict(`Another process keeps appending to the stream ${stream}; repeat the call later`);
-      }
+      await this.append(stream, revision, [...copies.values()]);
       return revision + 1n;
-    }
+    });
   }
 
-  /** Sets `$tb` in the metadata of a stream, unless it is higher already, and keeps everything else there. */
+  /**
+   * Sets `$tb` in the metadata of a stream, unless it is as high already, and keeps everything else there. A process that
+   * changes the metadata meanwhile may have set a higher `$tb`, which must not be lowered: the events before it would be
+   * readable again.
+   * @throws Conflict if another process changes the metadata during each of ten attempts
+   */
   async truncateBefore(stream: string, revision: bigint): Promise<void> {
     const name = `$$${this.streams.nameInStore(stream)}`;
-    await readWithRetries(async () => {
+    const truncate = async (): Promise<void> => {
       const [last] = await this.connection.readStream(name, 'end', 1, 'backwards');
       const known = (last?.data ?? {}) as { readonly $tb?: number };
-      const data = { ...known, $tb: Math.max(known.$tb ?? 0, Number(revision)) };
+      if ((known.$tb ?? 0) >= Number(revision)) return;
+      const data = { ...known, $tb: Number(revision) };
       const event = { id: randomUUID(), type: '$metadata', data, metadata: {} };
+      const expected = last?.revision ?? 'no-stream';
       try {
-        await this.connection.append(name, 'any', [event], TIMEOUT_MS);
+        await this.connection.append(name, expected, [event], TIMEOUT_MS);
       } catch (error) {
-        throw appendFailure(name, 'any', error);
+        throw appendFailure(name, expected, error);
       }
-    });
+    };
+    await retryConflicts(name, () => readWithRetries(truncate));
   }
 
   /** Works on up to 16 streams at the same time. */
