@@ -5,7 +5,8 @@
  * (`AllSubscriptionFiltered.CatchUp` sends `CurrentPos`). A page starts at the end of the record before it, and has the
  * prepare position 0 (`AllReader` returns `new TFPos(result.RecordPostPosition, 0)`). If the last page is empty because
  * the page before it was exactly full, this is the place where the next event will be written. A subscription that
- * counted this place as passed would skip that event, and so would the server after a restart.
+ * counted this place as passed would skip that event, and so would the server after a restart. Some versions up to 25.0
+ * do this (https://github.com/kurrent-io/KurrentDB/issues/4970, mended by its pull request 4975).
  *
  * Therefore such a checkpoint does not count until the server has reported a later one: then the log goes on at its
  * place, and the server has passed whatever is there. The last one before the subscription has caught up never counts.

@@ -7,7 +7,7 @@ export const PAGE_SIZE = 32;
  * The checkpoints of one filtered subscription. As on a real server, the subscription reads the stored records in pages,
  * and a checkpoint is the start of the page that was just read, unless a record was sent from that page. Each page but
  * the first starts at the end of the record before it. If the last page is full, the next page is empty, so the last
- * checkpoint is the place where the next record will be written.
+ * checkpoint is the place where the next record will be written, as in versions before KurrentDB's pull request 4975.
  */
 export class CatchUpPages {
   private considered = 0;
