@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { MS_PER_DAY } from '../events/instant.js';
+import { formatInstant, MS_PER_DAY } from '../events/instant.js';
 import { limit } from '../limits.js';
 import { expiringRows } from '../read-models/expiry.js';
 import { type Connection, CLOCK, json, nullable, statement } from '../postgres/statement.js';
@@ -108,13 +108,17 @@ export const ADD_LISTS = statement(
     select name, 0, :sha256, '[]', '[]', 0, 0 from unnest(:names) name order by name on conflict do nothing`,
 );
 
-/** Moves a list on, if it still has the version that the new version was made from. */
+/**
+ * Moves a list on, if it still has the version and the instant that the new version was made from: another process may have
+ * signed the same version later.
+ */
 export const MOVE_LIST = statement(
   'lists-move',
   {
     name: 'text',
     from: 'bigint',
     fromSha256: 'bytea',
+    fromCutAt: 'bigint',
     number: 'bigint',
     sha256: 'bytea',
     covers: 'json',
@@ -127,7 +131,7 @@ export const MOVE_LIST = statement(
   `
     update service.lists set number = :number, sha256 = :sha256, covers = :covers, not_covered = :notCovered,
       cut_at = :cutAt, signature = :signature, public_key = :publicKey, checked_at = ${CLOCK}
-    where name = :name and number = :from and sha256 = :fromSha256 returning number`,
+    where name = :name and number = :from and sha256 = :fromSha256 and cut_at = :fromCutAt returning number`,
 );
 
 export const ADD_LIST_VERSION = statement(
@@ -181,7 +185,7 @@ export const OLD_LIST_VERSIONS = expiringRows({
 export interface NewVersion extends Change {
   readonly name: ListName;
   /** The version that the change was computed from. */
-  readonly from: { readonly number: number; readonly sha256: Buffer };
+  readonly from: { readonly number: number; readonly sha256: Buffer; readonly cutAt: number };
   readonly sha256: Buffer;
   readonly cutAt: number;
   readonly signature: Buffer | null;
@@ -190,7 +194,7 @@ export interface NewVersion extends Change {
   readonly isReplaced: boolean;
 }
 
-/** Another process has published a version, or the database was restored. */
+/** Another process has published or signed a version, or the database was restored. */
 export class VersionMoved extends Error {}
 
 /** A whole list is stored again when the changes since then take this many bytes, or half of its own. */
@@ -210,7 +214,7 @@ export const isUnchanged = ({ from, sha256, isReplaced }: NewVersion): boolean =
   !isReplaced && from.number > 0 && sha256.equals(from.sha256);
 
 /**
- * Stores one version of each list or none, if every list still has the version that its new version was made from.
+ * Stores one version of each list or none, if every list still has the version and instant that its new version was made from.
  * Versions without a change only store what is covered and that they are current.
  * @throws VersionMoved otherwise
  */
@@ -229,6 +233,7 @@ export const storeVersions = (
         name,
         from: from.number,
         fromSha256: from.sha256,
+        fromCutAt: from.cutAt,
         number,
         sha256,
         covers: JSON.stringify(covers),
@@ -237,7 +242,8 @@ export const storeVersions = (
         signature,
         publicKey,
       });
-      if (moved.length === 0) throw new VersionMoved(`The list ${name} no longer has version ${from.number}`);
+      if (moved.length === 0)
+        throw new VersionMoved(`The list ${name} no longer has version ${from.number} of ${formatInstant(from.cutAt)}`);
       if (number === from.number) continue;
       // The row of the list may have been deleted by hand, but not its versions.
       if (isReplaced || from.number === 0) await DROP_LIST_VERSIONS.run(connection, { name });

@@ -72,7 +72,7 @@ export const publishLists = async (
       requireSorted(hashes);
       const change = isBroken ? NO_CHANGE : changeBetween(current?.hashes ?? EMPTY, hashes);
       const sha256 = await checksumOf(hashes);
-      const from = { number: head?.number ?? 0, sha256: head?.sha256 ?? sha256OfEmpty };
+      const from = { number: head?.number ?? 0, sha256: head?.sha256 ?? sha256OfEmpty, cutAt: head?.cutAt ?? 0 };
       const version = { name, from, sha256, cutAt: at, signature: null, hashes, isReplaced: isBroken, ...change };
       const isSame = isUnchanged(version);
       if (isSame && !isForeign && cutAt < head!.cutAt + SIGNED_EVERY_MS && head!.publicKey === publicKey)

@@ -86,6 +86,19 @@ describe('The versions of a list', () => {
     expect((await one.follow()).all.current).toMatchObject({ number: 3, hashes: list(1, 3) });
   });
 
+  it.each([
+    ['signs', 1.7],
+    ['keeps', 1.1],
+  ])('are not written over a newer signature by a stalled process that %s the same list', async (_, hours) => {
+    const at = (count: number): number => CUT + count * 3_600_000;
+    const [one, two] = [new Process(), new Process()];
+    await one.publish(list(1), at(0.5));
+    await two.follow();
+    await one.publish(list(1), at(1.8));
+    await expect(two.publish(list(1), at(hours))).rejects.toThrow(VersionMoved);
+    expect((await two.follow()).all.head!.cutAt).toBe(at(1.8));
+  });
+
   it('are stored once if two processes publish at the same time', async () => {
     const [one, two] = [new Process(), new Process()];
     const outcomes = await Promise.allSettled([one.publish(list(1)), two.publish(list(2))]);
