@@ -1,12 +1,13 @@
 # Keeps two local lists current in the current folder, and says of each line that it reads what they say: local-list.py URL.
 # ASK: only the service can say; STALE: a list is missing or too old. LISTS_KEY: a key with the scope `lists`, unless the
-# lists are public. LISTS_PUBLIC_KEY: the key of the signatures, which are not checked without it; checking them needs the
-# package cryptography, because Python has no Ed25519. LISTS_EVERY_SECONDS: asks so often, as behind a CDN, and does not wait
+# lists are public. LISTS_PUBLIC_KEY: the keys of the signatures, separated by spaces, which are not checked without it;
+# checking them needs the package cryptography, because Python has no Ed25519. LISTS_EVERY_SECONDS: asks so often, as behind a CDN, and does not wait
 # for changes. Needs Python 3.8.
-import array, base64, bisect, calendar, hashlib, json, os, random, re, sys, threading, time, urllib.error, urllib.request
+import array, base64, bisect, datetime, hashlib, json, math, os, random, re, sys, threading, time, urllib.error, urllib.request
 
 VALID_SECONDS = 24 * 3600  # `validSeconds` of GET /v2/lists
 MAX_NUMBERS = 4_000_000  # of one list: 32 MB
+MAX_BYTES = 64 * 2**20  # of one response
 
 NAME = r"(?:[a-z0-9_](?:[a-z0-9_-]{0,62})\.)+[a-z][a-z0-9-]{0,62}"
 BYTE = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
@@ -100,9 +101,12 @@ def holds(hashes, number):
     return at < len(hashes) and hashes[at] == number
 
 def decode(coded):  # ascending numbers; the checksum finds what is wrong, this refuses what would take too much memory
-    data, parameter, count = base64.b64decode(coded["encodedData"]), coded["riceParameter"], coded["entriesCount"]
-    if not (0 <= parameter < 64 and 0 <= count < MAX_NUMBERS) or len(data) * 8 < count * (parameter + 1):
-        raise ValueError(f"{len(data)} bytes cannot be {count} numbers with parameter {parameter}")
+    text, parameter, count = coded["encodedData"], coded["riceParameter"], coded["entriesCount"]
+    # A number takes at most 72 bits.
+    is_possible = 0 <= parameter < 64 and 0 <= count < MAX_NUMBERS and len(text) <= 12 * (count + 1)
+    data = base64.b64decode(text if is_possible else "")
+    if not is_possible or len(data) * 8 < count * (parameter + 1):
+        raise ValueError(f"{len(text)} characters cannot be {count} numbers with parameter {parameter}")
     numbers, at = [int(coded["firstValue"])], 0
     def window(): return int.from_bytes(data[at >> 3:(at >> 3) + 9], "little") >> (at & 7)  # at least 64 bits from `at` on
     for _ in range(count):
@@ -121,39 +125,50 @@ def bytes_of(hashes):
     if sys.byteorder == "little": swapped.byteswap()
     return swapped.tobytes()
 
-def verified(found, public_key):  # returns the list; raises ValueError if it is not the one that was signed
+def is_signed(text, signature, public_key):
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    try: Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key)).verify(signature, text)
+    except InvalidSignature: return False
+    return True
+
+def verified(found, public_keys):  # returns the list; raises ValueError if it is not the one that was signed with one of the keys
     if hashlib.sha256(bytes_of(found["hashes"])).hexdigest() != found["sha256"]:
         raise ValueError("%(name)s does not have the checksum of version %(version)s" % found)
-    if public_key:
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-        text = "\n".join(found[each] for each in ("name", "version", "sha256", "cutAt")).encode()
-        key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key))
-        try: key.verify(base64.b64decode(found.get("signature", "")), text)
-        except InvalidSignature: raise ValueError("Version %(version)s of %(name)s is not signed by the service" % found)
-    return found
+    if public_keys is None: return found
+    text = "\n".join(found[each] for each in ("name", "version", "sha256", "cutAt")).encode()
+    signature = base64.b64decode(found.get("signature", ""))
+    if any(is_signed(text, signature, each) for each in public_keys.split()): return found
+    raise ValueError("Version %(version)s of %(name)s is not signed by the service" % found)
 
-def updated(update, name, held, public_key=None):  # the list after an update; ValueError if it was not signed, or is older
+def updated(update, name, held, public_keys=None):  # the list after an update; ValueError if it was not signed, or is older
     if update["name"] != name: raise ValueError(f"{update['name']} was sent instead of {name}")
-    if held and update["cutAt"] < held["cutAt"]:
+    if held and instant_of(update) < instant_of(held):
         raise ValueError(f"Version {update['version']} of {name} is older than version {held['version']}")
     removed = set(decode(update["removals"])) if "removals" in update else set()
     kept = [each for index, each in enumerate(held["hashes"]) if index not in removed] if update["partialUpdate"] else []
     hashes = sorted(kept + (decode(update["additions"]) if "additions" in update else []))
     version = {each: update[each] for each in ("name", "version", "sha256", "cutAt", "signature") if each in update}
-    return verified({**version, "hashes": array.array("Q", hashes)}, public_key)
+    return verified({**version, "hashes": array.array("Q", hashes)}, public_keys)
 
-def age_of(found): return time.time() - calendar.timegm(time.strptime(found["cutAt"][:19], "%Y-%m-%dT%H:%M:%S"))
+def instant_of(found):  # when it was cut, in seconds; nan if it does not say
+    try: return datetime.datetime.fromisoformat(found["cutAt"].replace("Z", "+00:00")).timestamp()
+    except (AttributeError, KeyError, ValueError): return math.nan
 
 def check(content, lists):
-    if any(half not in lists or age_of(lists[half]) > VALID_SECONDS for half in ("list", "ask")): return "STALE"
+    def is_current(half): return abs(time.time() - instant_of(lists.get(half, {}))) <= VALID_SECONDS
+    if not is_current("list") or not is_current("ask"): return "STALE"
     return look_up(content, lambda half, expression: holds(lists[half]["hashes"], hash_of(expression)))
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):  # the key goes to no other address
     def redirect_request(self, *_): return None
 
+def wait_of(sent):  # in seconds; 1 if it is no number, such as the date that a proxy may send
+    try: return min(max(1.0, float(sent)), 3600.0)
+    except (OverflowError, TypeError, ValueError): return 1.0
+
 def follow(service, half, name, lists, ready):
-    key, public_key, every = (os.environ.get("LISTS_" + each) for each in ("KEY", "PUBLIC_KEY", "EVERY_SECONDS"))
+    key, public_keys, every = (os.environ.get("LISTS_" + each) for each in ("KEY", "PUBLIC_KEY", "EVERY_SECONDS"))
     opener, file = urllib.request.build_opener(NoRedirect), name + ".json"
     failures, is_first, is_whole = 0, True, False
     while True:
@@ -163,22 +178,24 @@ def follow(service, half, name, lists, ready):
                 with open(file) as saved: found = json.load(saved)
                 found["hashes"] = array.array("Q", base64.b64decode(found["hashes"]))
                 if sys.byteorder == "little": found["hashes"].byteswap()
-                lists[half] = verified(found, public_key)
+                lists[half] = verified(found, public_keys)
             held = lists.get(half)
             since = f"?since={held['version']}" if held and not is_whole else ""
             headers = {**({"X-API-KEY": key} if key else {}), **({} if is_first or every else {"Prefer": "wait=25"})}
             with opener.open(urllib.request.Request(f"{service}/v2/lists/{name}{since}", headers=headers), timeout=60) as response:
-                update, has_waited = json.load(response), "Preference-Applied" in response.headers
+                body, has_waited = response.read(MAX_BYTES + 1), "Preference-Applied" in response.headers
+            if len(body) > MAX_BYTES: raise ValueError(f"The response has more than {MAX_BYTES} bytes")
+            update = json.loads(body)
             # The next time, if this update does not fit. If it is older, the whole list is older too.
-            is_whole = not held or update["cutAt"] >= held["cutAt"]
-            lists[half] = found = updated(update, name, held, public_key)
+            is_whole = not held or instant_of(update) >= instant_of(held)
+            lists[half] = found = updated(update, name, held, public_keys)
             failures, is_whole = 0, False
-            if not has_waited: seconds = max(float(every or 0), update["minimumWaitSeconds"])
+            if not has_waited: seconds = max(wait_of(every), wait_of(update.get("minimumWaitSeconds")))
             with open(file + ".new", "w") as saving:
                 json.dump({**found, "hashes": base64.b64encode(bytes_of(found["hashes"])).decode()}, saving)
             os.replace(file + ".new", file)  # after a kill, one version or the other
         except Exception as error:
-            if isinstance(error, urllib.error.HTTPError): seconds = float(error.headers.get("Retry-After") or 1)
+            if isinstance(error, urllib.error.HTTPError): seconds = wait_of(error.headers.get("Retry-After"))
             seconds = max(seconds, min(2 ** min(failures, 9), 300) * (0.5 + random.random() / 2))
             failures += 1
             print(f"{name}: {error}; trying again in {seconds:.1f} s", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
 // Keeps two local lists current in the current folder, and says of each line that it reads what they say: local-list.ts URL.
 // ASK: only the service can say; STALE: a list is missing or too old. LISTS_KEY: a key with the scope `lists`, unless the
-// lists are public. LISTS_PUBLIC_KEY: the key of the signatures, which are not checked without it. LISTS_EVERY_SECONDS: asks
-// so often, as behind a CDN, and does not wait for changes.
+// lists are public. LISTS_PUBLIC_KEY: the keys of the signatures, separated by spaces, which are not checked without it.
+// LISTS_EVERY_SECONDS: asks so often, as behind a CDN, and does not wait for changes.
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { existsSync, readFileSync, realpathSync, renameSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const VALID_MS = 24 * 3_600_000; // `validSeconds` of GET /v2/lists
 const MAX_NUMBERS = 4_000_000; // of one list: 32 MB
+const MAX_BYTES = 64 * 2 ** 20; // of one response
 
 export type Result = 'ASK' | 'LISTED' | 'NOT_LISTED';
 export type Half = 'list' | 'ask'; // all-8b or own-8b; ask-8b
@@ -133,10 +134,13 @@ const holds = (hashes: BigUint64Array, hash: bigint): boolean => {
 
 /** Decodes ascending numbers. Refuses only what would take too much memory, because the checksum finds all other errors. */
 export const decode = ({ firstValue, riceParameter, entriesCount, encodedData }: Coded): BigUint64Array => {
-  const data = Buffer.from(encodedData, 'base64');
-  const isPossible = riceParameter >= 0 && riceParameter < 64 && entriesCount >= 0 && entriesCount < MAX_NUMBERS;
+  const isInRange = riceParameter >= 0 && riceParameter < 64 && entriesCount >= 0 && entriesCount < MAX_NUMBERS;
+  const isPossible = isInRange && encodedData.length <= 12 * (entriesCount + 1); // A number takes at most 72 bits.
+  const data = Buffer.from(isPossible ? encodedData : '', 'base64');
   if (!isPossible || data.length * 8 < entriesCount * (riceParameter + 1))
-    throw new RangeError(`${data.length} bytes cannot be ${entriesCount} numbers with parameter ${riceParameter}`);
+    throw new RangeError(
+      `${encodedData.length} characters cannot be ${entriesCount} numbers with parameter ${riceParameter}`,
+    );
   let at = 0;
   const bits = (count: number): number => {
     let value = 0;
@@ -156,21 +160,25 @@ export const decode = ({ firstValue, riceParameter, entriesCount, encodedData }:
 const bytesOf = (hashes: BigUint64Array): Buffer => Buffer.from(hashes.slice().buffer).swap64();
 const hashesOf = (bytes: Buffer): BigUint64Array => new BigUint64Array(Uint8Array.from(bytes.swap64()).buffer);
 
-/** Returns the list; throws if it is not the one that was signed. */
-const verified = (list: List, publicKey?: string): List => {
+const isSigned = (text: string, signature: string, publicKey: string): boolean => {
+  const x = Buffer.from(publicKey, 'base64').toString('base64url');
+  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
+  return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64'));
+};
+
+/** Returns the list; throws if it is not the one that was signed with one of the keys. */
+const verified = (list: List, publicKeys?: string): List => {
   const { name, version, sha256, cutAt, signature = '', hashes } = list;
   if (createHash('sha256').update(bytesOf(hashes)).digest('hex') !== sha256)
     throw new Error(`${name} does not have the checksum of version ${version}`);
-  if (publicKey === undefined) return list;
-  const x = Buffer.from(publicKey, 'base64').toString('base64url');
-  const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
-  const text = Buffer.from([name, version, sha256, cutAt].join('\n'));
-  if (verify(null, text, key, Buffer.from(signature, 'base64'))) return list;
+  if (publicKeys === undefined) return list;
+  const text = [name, version, sha256, cutAt].join('\n');
+  if (publicKeys.match(/\S+/g)?.some((each) => isSigned(text, signature, each))) return list;
   throw new Error(`Version ${version} of ${name} is not signed by the service`);
 };
 
 /** Returns the list after an update; throws if the result is not the one that was signed, or is older than `held`. */
-export const updated = (update: Update, name: string, held?: List, publicKey?: string): List => {
+export const updated = (update: Update, name: string, held?: List, publicKeys?: string): List => {
   const { partialUpdate, removals, additions, ...version } = update;
   if (version.name !== name) throw new Error(`${version.name} was sent instead of ${name}`);
   if (held !== undefined && Date.parse(version.cutAt) < Date.parse(held.cutAt))
@@ -178,17 +186,31 @@ export const updated = (update: Update, name: string, held?: List, publicKey?: s
   const removed = new Set(removals && Array.from(decode(removals), Number));
   const kept = partialUpdate ? held!.hashes.filter((_, index) => !removed.has(index)) : [];
   const hashes = BigUint64Array.from([...kept, ...(additions ? decode(additions) : [])]).sort();
-  return verified({ ...version, hashes }, publicKey);
+  return verified({ ...version, hashes }, publicKeys);
 };
 
 export const check = (content: string, lists: { [half in Half]?: List }, now = Date.now()): Result | 'STALE' => {
-  const isCurrent = (half: Half): boolean => now - Date.parse(lists[half]?.cutAt ?? '') <= VALID_MS;
+  const isCurrent = (half: Half): boolean => Math.abs(now - Date.parse(lists[half]?.cutAt ?? '')) <= VALID_MS;
   if (!isCurrent('list') || !isCurrent('ask')) return 'STALE';
   return lookUp(content, (half, expression) => holds(lists[half]!.hashes, hashOf(expression)));
 };
 
+/** In seconds; 1 if it is no number, such as the date that a proxy may send. */
+const waitOf = (sent: unknown): number => Math.min(Math.max(1, Number(sent) || 1), 3_600);
+
+const bodyOf = async (response: Response): Promise<string> => {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) throw new RangeError(`The response has more than ${MAX_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+};
+
 const run = async (service: string): Promise<void> => {
-  const { LISTS_KEY: apiKey, LISTS_PUBLIC_KEY: publicKey, LISTS_EVERY_SECONDS: every } = process.env;
+  const { LISTS_KEY: apiKey, LISTS_PUBLIC_KEY: publicKeys, LISTS_EVERY_SECONDS: every } = process.env;
   const lists: { [half in Half]?: List } = {};
   const follow = async (half: Half, name: string, ready: () => void): Promise<void> => {
     const file = `${name}.json`;
@@ -199,19 +221,20 @@ const run = async (service: string): Promise<void> => {
       try {
         if (isFirst && existsSync(file)) {
           const { hashes, ...version } = JSON.parse(readFileSync(file, 'utf8'));
-          lists[half] = verified({ ...version, hashes: hashesOf(Buffer.from(hashes, 'base64')) }, publicKey);
+          lists[half] = verified({ ...version, hashes: hashesOf(Buffer.from(hashes, 'base64')) }, publicKeys);
         }
         const held = lists[half];
         const since = held === undefined || isWhole ? '' : `?since=${held.version}`;
         const response = await fetch(`${service}/v2/lists/${name}${since}`, init);
-        seconds = Number(response.headers.get('retry-after')) || 1;
-        if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
-        const { minimumWaitSeconds, ...update } = (await response.json()) as Update & { minimumWaitSeconds: number };
+        seconds = waitOf(response.headers.get('retry-after'));
+        const body = await bodyOf(response);
+        if (!response.ok) throw new Error(`${response.status} ${body.slice(0, 1_000)}`);
+        const { minimumWaitSeconds, ...update } = JSON.parse(body) as Update & { minimumWaitSeconds: number };
         // The next time, if this update does not fit. If it is older, the whole list is older too.
         isWhole = held === undefined || Date.parse(update.cutAt) >= Date.parse(held.cutAt);
-        const list = (lists[half] = updated(update, name, held, publicKey));
+        const list = (lists[half] = updated(update, name, held, publicKeys));
         [failures, isWhole] = [0, false];
-        if (!response.headers.has('preference-applied')) seconds = Math.max(Number(every ?? 0), minimumWaitSeconds);
+        if (!response.headers.has('preference-applied')) seconds = Math.max(waitOf(every), waitOf(minimumWaitSeconds));
         writeFileSync(`${file}.new`, JSON.stringify({ ...list, hashes: bytesOf(list.hashes).toString('base64') }));
         renameSync(`${file}.new`, file); // after a kill, one version or the other
       } catch (error) {

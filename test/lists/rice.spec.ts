@@ -91,6 +91,7 @@ describe('Rice coding', () => {
     ['a parameter below 0', { riceParameter: -1 }],
     ['a parameter beyond 64 bits', { riceParameter: 64, encodedData: new Uint8Array(20) }],
     ['data that end too early', { entriesCount: 3 }],
+    ['data that are longer than their numbers', { encodedData: new Uint8Array(30) }],
   ])('is refused by a client with %s, before memory is reserved', (_, change) => {
     const good: RiceCoded = { firstValue: 5n, riceParameter: 3, entriesCount: 2, encodedData: bytes('22') };
     expect(decoded(good)).toEqual([5n, 6n, 7n]);

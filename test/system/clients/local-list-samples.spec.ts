@@ -16,6 +16,7 @@ import { sent, stored } from '../../support/upstream.js';
 
 const EXAMPLES = 'docs/examples';
 const VECTORS = JSON.parse(readFileSync(join(EXAMPLES, 'local-list-vectors.json'), 'utf8'));
+const OTHER_KEY = Buffer.alloc(32, 'k').toString('base64'); // the public key of nobody
 const SIGNED = spawnSync('python3', ['-c', 'import cryptography']).status === 0;
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
@@ -93,6 +94,13 @@ describe('local-list.py', () => {
     expect(found).toEqual(VECTORS.contents);
   });
 
+  (hasPython ? it : it.skip)('refuses data that are longer than their numbers', () => {
+    const coded = { firstValue: '5', riceParameter: 3, entriesCount: 2, encodedData: 'A'.repeat(40) };
+    const script = `${PYTHON}client.decode(json.load(sys.stdin))`;
+    const { stderr } = spawnSync('python3', ['-c', script], { input: JSON.stringify(coded), encoding: 'utf8' });
+    expect(stderr).toContain('ValueError: 40 characters cannot be 2 numbers with parameter 3');
+  });
+
   (hasPython ? it : it.skip)('has the steps of local-list.ts for random contents', () => {
     const makers = Array.from({ length: 500 }, (_, seed) => new Maker(randomFrom(seed)));
     const contents = makers.flatMap((maker) => Array.from({ length: 10 }, () => maker.content()));
@@ -139,13 +147,13 @@ const describeClient = ({ name, isThere, command }: (typeof CLIENTS)[number]): v
       return out.split('\n').at(-2)!;
     };
     /** Responds as the service, whose lists never change after `update`. */
-    const respond = (change: (body: Record<string, unknown>) => object = (body) => body): void => {
+    const respond = (change: (body: Record<string, unknown>) => object = (body) => body, before = ''): void => {
       server.behave = (request: IncomingMessage, response: ServerResponse) => {
         const isAsk = request.url!.startsWith('/v2/lists/ask-8b');
         const whole = isAsk ? VECTORS.whole.ask : VECTORS.whole.list;
         const body = request.url!.endsWith(`?since=${VECTORS.whole.list.version}`) ? VECTORS.update : whole;
         response.writeHead(200, { 'content-type': 'application/json' });
-        response.end(JSON.stringify(change({ ...body, minimumWaitSeconds: isAsk ? 1_000 : 0 })));
+        response.end(before + JSON.stringify(change({ ...body, minimumWaitSeconds: isAsk ? 1_000 : 0 })));
       };
     };
     const paths = (): string[] => server.requests.map(({ path }) => path).filter((path) => path.includes('all-8b'));
@@ -192,10 +200,47 @@ const describeClient = ({ name, isThere, command }: (typeof CLIENTS)[number]): v
       );
     });
 
-    it('says STALE of lists that were cut a day ago', async () => {
-      respond();
+    const inHours = (hours: number): string => new Date(Date.now() + hours * 3_600_000).toISOString();
+    it.each([
+      ['months ago', VECTORS.whole.list.cutAt, 'STALE'],
+      ['23 hours ago', inHours(-23), 'LISTED'],
+      ['23 hours ahead of the clock', inHours(23), 'LISTED'],
+      ['25 hours ahead of the clock', inHours(25), 'STALE'],
+      ['at no instant', 'soon', 'STALE'],
+    ])('knows whether lists are current that were cut %s', async (_, cutAt, result) => {
+      respond((body) => ({ ...body, cutAt }));
+      start(await server.start());
+      expect(await check('evil.example')).toBe(`${result} evil.example`);
+    });
+
+    it.each([
+      ['Wed, 21 Oct 2026 07:28:00 GMT', '1.0'],
+      ['nan', '1.0'],
+      ['-5', '1.0'],
+      ['7', '7.0'],
+      ['1e30', '3600.0'],
+    ])('waits after Retry-After: %s for %s s', async (retryAfter, seconds) => {
+      server.behave = (_, response) => response.writeHead(503, { 'retry-after': retryAfter }).end();
       start(await server.start());
       expect(await check('evil.example')).toBe('STALE evil.example');
+      expect(err.match(/(?<=all-8b: .* in ).*(?= s)/)?.[0]).toBe(seconds);
+      if (seconds === '1.0') await eventually('it asks again', () => paths().length >= 2);
+    });
+
+    it('waits for at most an hour, and at no interval that is no number', async () => {
+      respond((body) => ({ ...body, minimumWaitSeconds: 1e300 }));
+      start(await server.start(), { LISTS_EVERY_SECONDS: 'often' });
+      for (let n = 0; n < 2; n += 1) expect(await check('evil.example')).toBe('STALE evil.example');
+      expect([err, paths().length]).toEqual(['', 1]);
+    });
+
+    it('reads at most 64 MB of a response', async () => {
+      respond((body) => body, ' '.repeat(2 ** 26));
+      start(await server.start());
+      const saved = join(folder, 'all-8b.json');
+      await eventually('it is read', () => err.includes('all-8b') || existsSync(saved));
+      expect(err).toContain('all-8b: The response has more than 67108864 bytes');
+      expect(existsSync(saved)).toBe(false);
     });
 
     const withSignatures = name.endsWith('.ts') || SIGNED ? it : it.skip;
@@ -216,8 +261,18 @@ const describeClient = ({ name, isThere, command }: (typeof CLIENTS)[number]): v
         expect(existsSync(saved)).toBe(false);
       }
       respond();
-      start(url, { LISTS_PUBLIC_KEY: key });
-      await eventually('it is accepted', () => existsSync(saved));
+      for (const keys of [OTHER_KEY, ' ']) {
+        start(url, { LISTS_PUBLIC_KEY: keys });
+        await eventually('another key refuses it', () => /all-8b: .*not signed/.test(err));
+        await kill();
+      }
+      for (const keys of [key, `${OTHER_KEY} ${key}`, ` ${key}  ${OTHER_KEY}\n`]) {
+        rmSync(saved, { force: true });
+        start(url, { LISTS_PUBLIC_KEY: keys });
+        await eventually('it is accepted', () => err !== '' || existsSync(saved));
+        await kill();
+        expect(err).toBe('');
+      }
     });
 
     it('sends the key to no other address, and keeps asking', async () => {
