@@ -1,8 +1,8 @@
 # Keeps two local lists current in the current folder, and says of each line that it reads what they say: local-list.py URL.
 # ASK: only the service can say; STALE: a list is missing or too old. LISTS_KEY: a key with the scope `lists`, unless the
 # lists are public. LISTS_PUBLIC_KEY: the keys of the signatures, separated by spaces, which are not checked without it;
-# checking them needs the package cryptography, because Python has no Ed25519. LISTS_EVERY_SECONDS: asks so often, as behind a CDN, and does not wait
-# for changes. Needs Python 3.8.
+# checking them needs the package cryptography, because Python has no Ed25519. LISTS_EVERY_SECONDS: asks so often, as
+# behind a CDN, and does not wait for changes. Needs Python 3.8.
 import array, base64, bisect, datetime, hashlib, json, math, os, random, re, sys, threading, time, urllib.error, urllib.request
 
 VALID_SECONDS = 24 * 3600  # `validSeconds` of GET /v2/lists
