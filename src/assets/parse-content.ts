@@ -64,7 +64,7 @@ const parseFollowed = (
     contents.some(({ code, parsed }) => code !== undefined || parsed.isUncertain === true);
   const [first, ...others] = opened.values();
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
-  // What else is opened, is opened after or instead of the first.
+  // Everything else is opened after the first one or instead of it.
   const isLed = returns.size === targets.length - 1 && !returns.has(first?.opened ?? '');
   const isClear = first !== undefined && (others.length === 0 || !isUncertain || isLed);
   const asset = isClear ? first : wholeText(content);

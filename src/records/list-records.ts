@@ -143,7 +143,7 @@ export class ListRecordsHandler implements IQueryHandler<ListRecords> {
       const [last] = isFirstOfSeveral ? await send<RowOf<typeof READ_LAST_CHANGE>>(query) : [];
       return { result: { rows, nextCursor, lastChange: last?.position ?? undefined }, asOf, position };
     };
-    return this.queries.run(organization, key, read, minPosition);
+    return this.queries.run({ organization, key, read, minPosition, write: (page) => page });
   }
 }
 
@@ -178,12 +178,13 @@ export class GetRecordHandler implements IQueryHandler<GetRecord> {
    */
   execute({ organization, kind, id, minPosition }: GetRecord): Promise<AsOf<string>> {
     const read: AnswerFrom<AsOf<string>> = async (send) => {
-      const key = { organization, kind: LISTED_KIND[kind], id };
-      const query = FIND_RECORD.query({ organization, record: recordId(key) });
+      const named = { organization, kind: LISTED_KIND[kind], id };
+      const query = FIND_RECORD.query({ organization, record: recordId(named) });
       const [row] = await send<RowOf<typeof FIND_RECORD>>(query);
       if (row!.parts === null) throw new NotFound(`${NAMES[kind]} not found`);
-      return { result: itemOf(key.kind, id, row!.parts), ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
+      return { result: itemOf(named.kind, id, row!.parts), ...momentOf({ asOf: row!.asOf, position: row!.upTo }) };
     };
-    return this.queries.run(organization, `${kind} ${minPosition} ${id}`, read, minPosition);
+    const key = `${kind} ${minPosition} ${id}`;
+    return this.queries.run({ organization, key, read, minPosition, write: (record) => record });
   }
 }

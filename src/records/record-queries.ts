@@ -125,6 +125,18 @@ const FEED = declareQueue({
   waitTimeoutMs: 4_000,
 });
 
+/** A query whose result concurrent requests share. */
+interface SharedQuery<Read, Result> {
+  readonly organization: string;
+  /** Concurrent queries of the organization with the same key share one result. */
+  readonly key: string;
+  readonly read: AnswerFrom<Read>;
+  /** The position of the log that the result must include. */
+  readonly minPosition: number | undefined;
+  /** Makes the result of what was read, once for all requests that share it, and without a connection. */
+  readonly write: (read: Read) => Result | Promise<Result>;
+}
+
 /** Runs the queries of lists and of the feed, with limits per organization. */
 @Injectable()
 export class RecordQueries {
@@ -142,43 +154,23 @@ export class RecordQueries {
    * Runs a query of the feed as `run` does, with separate limits, because a change wakes many waiting requests of an
    * organization at once.
    */
-  runFeed<Read, Result>(
-    organization: string,
-    key: string,
-    read: AnswerFrom<Read>,
-    minPosition: number | undefined,
-    write: (read: Read) => Result | Promise<Result>,
-  ): Promise<Result> {
-    return this.runIn(this.feedConcurrency, organization, key, read, minPosition, write);
+  runFeed<Read, Result>(query: SharedQuery<Read, Result>): Promise<Result> {
+    return this.runIn(this.feedConcurrency, query);
   }
 
   /**
    * Waits until the organization may run another query, and then calls `read` and `write`.
-   * @param key concurrent calls with the same key share one result
-   * @param minPosition the position of the log that the result must include
-   * @param write makes the result of what was read, once for all calls that share it, and without a connection. By
-   *   default, what was read is the result
    * @throws Unavailable if the database is unavailable, the initial backfill is not complete, or the query takes too
    *   long
    * @throws TooManyRequests if too many queries of the organization are waiting
    */
-  run<Read, Result = Read>(
-    organization: string,
-    key: string,
-    read: AnswerFrom<Read>,
-    minPosition?: number,
-    write: (read: Read) => Result | Promise<Result> = (read) => read as unknown as Result,
-  ): Promise<Result> {
-    return this.runIn(this.concurrency, organization, key, read, minPosition, write);
+  run<Read, Result>(query: SharedQuery<Read, Result>): Promise<Result> {
+    return this.runIn(this.concurrency, query);
   }
 
   private async runIn<Read, Result>(
     concurrency: ConcurrencyLimit,
-    organization: string,
-    key: string,
-    read: AnswerFrom<Read>,
-    minPosition: number | undefined,
-    write: (read: Read) => Result | Promise<Result>,
+    { organization, key, read, minPosition, write }: SharedQuery<Read, Result>,
   ): Promise<Result> {
     await this.backfill.requireComplete();
     return concurrency.run(organization, key, async () => write(await this.read(read, minPosition)));

@@ -96,11 +96,11 @@ export class AppliedWebhookCommands {
   /**
    * Executes a command, and waits until the read model includes it and every delivery process has stopped using an
    * endpoint that it read before. Every delivery that is signed after this call uses the new settings and secrets.
-   * @throws the errors of `WebhookCommands.execute`; also Unavailable if the projector is not running or too far behind, in
-   *   which case the change is stored, except for a rotation
+   * @throws the errors of `WebhookCommands.execute`; also Unavailable if the projector is not running or too far behind. The
+   *   change is stored then; a rotation only if the projector fell behind during the call
    */
   async execute(command: WebhookCommand, origin: Origin): Promise<AtPosition<CommandResult>> {
-    // A second rotation, because nobody has seen the secret of the first, would end the one that the receiver knows.
+    // Nobody would see a secret that is stored now, and the next rotation would end the one that the receiver knows.
     if (command.type === 'Rotate' && !(await this.hasReached(await this.log.head())))
       throw new Unavailable('The secret was not rotated, because the projector is not running or too far behind');
     const executed = await this.commands.execute(command, origin);

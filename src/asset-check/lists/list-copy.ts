@@ -72,6 +72,7 @@ interface DigestedBody extends Body {
   readonly digest: () => string;
 }
 
+/** Computes the digest of a body while the body is read. */
 export const digested = ({ chunks, size }: Body): DigestedBody => {
   const hash = createHash('sha256');
   const passing = async function* (): AsyncGenerator<Buffer> {

@@ -127,8 +127,8 @@ export class ListSource {
   }
 
   /**
-   * Loads the copy on disk if it has the origin of the settings: format, verdict and URL. Any other copy is removed, because
-   * a later state may have the origin of the settings although the disk failed to save its body.
+   * Loads the copy on disk if it has the origin of the settings: format, verdict and URL. Any other copy is removed: if the
+   * disk failed to save the next body, this body would be taken for it.
    */
   async load(): Promise<void> {
     await this.copy.removeLeftParts();

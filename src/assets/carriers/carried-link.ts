@@ -211,12 +211,12 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
     return MAY_BE_LINK.test(text) ? { links: [withScheme(text)], isUnderstood: true } : undefined;
   }
   const values = valuesOf(form.inFragment ? fragment() : query(), form.parameter);
-  const namesPage =
-    !form.isInAnyPath &&
-    ((form.segments.length === 0 && at < path.length) || (form.inFragment && routeOf(end) !== form.route));
   // A path that only carries links, without a link, is a link that cannot be read.
   if (values.length === 0)
     return form.segments.length === 0 || form.inFragment || at < path.length ? undefined : NO_LINK;
+  const namesPage =
+    !form.isInAnyPath &&
+    ((form.segments.length === 0 && at < path.length) || (form.inFragment && routeOf(end) !== form.route));
   return namesPage ? { ...decoded(values, form), hasOwnPage: true } : decoded(values, form);
 };
 

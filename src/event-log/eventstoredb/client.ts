@@ -15,7 +15,7 @@ import type { Readable } from 'node:stream';
 import { BEGINNING, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../event-log.js';
 import { finishesWithin } from '../../flow/time.js';
 import { connectBy } from './connection-string.js';
-import { Checkpoints } from './checkpoints.js';
+import { PassedPosition } from './passed-position.js';
 import './decoded-once.js';
 import { reasonOf } from './failures.js';
 
@@ -200,7 +200,7 @@ export class StoreClient {
           maxSearchWindow: SEARCH_WINDOW,
           checkpointInterval: 1,
           checkpointReached: async (_, place) => {
-            checkpoint = checkpoints.passed(place);
+            checkpoint = passed.record(place);
             report();
           },
         }),
@@ -208,7 +208,7 @@ export class StoreClient {
       },
       { highWaterMark: MAX_BUFFERED_EVENTS },
     );
-    const checkpoints = new Checkpoints(after);
+    const passed = new PassedPosition(after);
     // Checkpoints overtake events that are still buffered, so they are reported once the buffer is empty.
     let checkpoint: bigint | undefined;
     let isCaughtUp = false;

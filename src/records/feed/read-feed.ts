@@ -104,7 +104,7 @@ export class ReadFeedHandler implements IQueryHandler<ReadFeed> {
           : { asOf: Math.min(asOf ?? 0, row.storedAt), position: row.position };
         return { asOf, upTo, batch: { result, ...moment } };
       };
-      const { asOf, upTo, batch } = await this.queries.runFeed(organization, key, read, minPosition, write);
+      const { asOf, upTo, batch } = await this.queries.runFeed({ organization, key, read, minPosition, write });
       if (batch !== undefined) return batch;
       const leftMs = until - performance.now();
       const after = Math.max(last.position, upTo ?? -1);

@@ -218,7 +218,7 @@ export class ReadObjectsHandler implements IQueryHandler<ReadObjects> {
     };
     const key = JSON.stringify(['taxii', form.name, parameters, start?.[5], minPosition]);
     for (const until = performance.now() + WAIT_MS; ; await pause(POLL_MS)) {
-      const page = await this.queries.run(organization, key, read, minPosition, write);
+      const page = await this.queries.run({ organization, key, read, minPosition, write });
       if (page !== undefined) return page;
       if (performance.now() > until) throw notReached();
     }

@@ -12,7 +12,7 @@
  * place, and the server has passed whatever is there. The last one before the subscription has caught up never counts.
  * A restart reads at most one search window again.
  */
-export class Checkpoints {
+export class PassedPosition {
   private position: bigint;
   private last: bigint;
 
@@ -23,7 +23,7 @@ export class Checkpoints {
   }
 
   /** Records a checkpoint. @returns the position up to which the server has passed every event */
-  passed({ commit, prepare }: { readonly commit: bigint; readonly prepare: bigint }): bigint {
+  record({ commit, prepare }: { readonly commit: bigint; readonly prepare: bigint }): bigint {
     // The two positions of an event are equal.
     if (prepare === commit) this.position = commit;
     else if (commit > this.last) this.position = this.last;
