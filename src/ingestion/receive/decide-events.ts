@@ -223,7 +223,7 @@ export function* decide(
   const entries: Entry[] = [];
   const rejected: Rejection[] = [];
   const warnings: Rejection[] = [];
-  /** The `changeId` of each event that is a status entry, by the id of the event. */
+  /** The `changeId` of each event to store, by the id of the event; undefined if the event is no status entry. */
   const changeIds = new Map<string, string | undefined>();
   const withoutKey = new Set<string>();
   const { keyId } = origin;
