@@ -139,6 +139,11 @@ const guardOf = ({ data }: UpstreamEvent, key: string | undefined, hosts: Guarde
     ? hosts.guardOf(key.slice(URL_KEY.length))
     : undefined;
 
+export interface EventsOrigin extends Origin {
+  /** Whether the sender of the request named the trace. Otherwise the trace that an event names precedes it. */
+  readonly isTraceSent?: boolean;
+}
+
 /** The events of a request, and who sent them. */
 export interface SentEvents {
   /** The events, parsed with the same `latest`. `decide` iterates them once. */
@@ -150,7 +155,7 @@ export interface SentEvents {
    * Undefined: the key may send all events of upstream.
    */
   readonly organization: string | undefined;
-  readonly origin: Origin;
+  readonly origin: EventsOrigin;
   /** Whether an organization has a key. Absent: this is not checked. */
   readonly hasKeyOf?: ((organization: string) => boolean) | undefined;
 }
@@ -296,8 +301,8 @@ export function* decide(
       continue;
     }
     changeIds.set(eventId, changeId);
-    // Link the stored event to the trace of the request, or else to the trace in which the event was produced.
-    const traceparent = origin.traceparent ?? sentEvent.traceparent;
+    // The trace of the sender's request, or else the trace in which the event was produced, or else that of this service.
+    const traceparent = (origin.isTraceSent ? undefined : sentEvent.traceparent) ?? origin.traceparent;
     const metadata = {
       source,
       id,

@@ -3,6 +3,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { ApiExcludeEndpoint, ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '../../runtime/config.js';
+import { traceparentOf } from '../../runtime/tracing.js';
 import { Invalid } from '../../errors.js';
 import { EventLog } from '../../event-log/event-log.js';
 import { Access } from '../../http/access/access.js';
@@ -50,7 +51,8 @@ export class EventsController {
     const latest = latestFrom(this.clock.now(), organization);
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const events = readEvents(request.raw.headersDistinct, body, latest);
-    const origin = originOf(request);
+    const isTraceSent = traceparentOf(request.headers['traceparent']) !== undefined;
+    const origin = { ...originOf(request), isTraceSent };
     // An organization with a key of its own exists.
     const hasKeyOf = organization === undefined ? (slug: string) => this.keys.hasKeyOf(slug) : undefined;
     if (dryRun === 'true') {

@@ -11,14 +11,13 @@ import { type AppendedEvent, EventLog } from '../../event-log/event-log.js';
 import { maxFactsOf } from '../../events/facts.js';
 import { throttle } from '../../flow/background.js';
 import { TimeSlices } from '../../flow/turns.js';
-import type { Origin } from '../../http/access/caller.js';
 import { DailyQuota } from '../../quotas/daily-quota.js';
 import { RequestConcurrency } from '../../read-models/request-concurrency.js';
 import { type CountFacts, sumOf, tally } from './backlog.js';
 import { IngestBackpressure, newHoldBudget } from './backpressure.js';
 import { UsageLog } from '../outcomes/usage-log.js';
 import type { LazyEvents } from './content-mode.js';
-import { decide, type Entry, requireAccepted, type SentEvents } from './decide-events.js';
+import { decide, type Entry, type EventsOrigin, requireAccepted, type SentEvents } from './decide-events.js';
 
 const BATCH_SIZES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 
@@ -108,7 +107,7 @@ export class RecordEvents extends Command<AtPosition<RecordedEvents>> implements
     readonly organization: string | undefined,
     /** The size of the request body, in bytes. */
     readonly bytes = 0,
-    readonly origin: Origin = {},
+    readonly origin: EventsOrigin = {},
     readonly hasKeyOf?: SentEvents['hasKeyOf'],
   ) {
     super();

@@ -146,6 +146,25 @@ describe('A collector', () => {
     },
     TIMEOUT_MS,
   );
+
+  it(
+    'receives the work on an event in the trace in which it was produced, if its request named none',
+    async () => {
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_BSP_SCHEDULE_DELAY: '100' };
+      start('projections/main.js', env);
+      const url = await start('src/main.js', env).listening();
+      const ingest = await issue('--scope', 'ingest');
+      const producer = { traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331' };
+      const traceparent = `00-${producer.traceId}-${producer.spanId}-01`;
+      await post(url, ingest, [{ ...cloudEvent(sentThreat('produced')), traceparent }]);
+      await eventually('the projector works in the trace of the producer', () =>
+        collector
+          .named('process log')
+          .some(({ traceId, parentSpanId }) => traceId === producer.traceId && parentSpanId === producer.spanId),
+      );
+    },
+    TIMEOUT_MS,
+  );
 });
 
 /** Records each module that a process imports. */
