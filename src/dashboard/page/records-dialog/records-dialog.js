@@ -92,7 +92,8 @@ const load = async () => {
     const whole = text === '' ? [] : await exact(text, signal);
     const answer = await apiNow().getItems(request.path, queryNow(), signal);
     if (answer.isCut && request.total === undefined)
-      request.total = (await apiNow().get('organization/metrics', {}, signal)).body.metrics[request.metric];
+      // Not every list has a metric. It is asked for once.
+      request.total = (await apiNow().get('organization/metrics', {}, signal)).body.metrics[request.metric] ?? null;
     signal.throwIfAborted();
     const byId = new Map([...answer.items.filter(matcherOf(text)), ...whole].map((item) => [item.id, item]));
     found = text === '' ? undefined : [...byId.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
