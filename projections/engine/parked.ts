@@ -1,7 +1,8 @@
 import type { Selectable } from 'kysely';
 import type { Pool } from 'pg';
 import { BEGINNING, type EventLog, type RecordedEvent, WrongExpectedRevision } from '../../src/event-log/event-log.js';
-import { newEvent } from '../../src/event-log/new-event.js';
+import { newEvent, requireValid } from '../../src/event-log/new-event.js';
+import { Conflict } from '../../src/errors.js';
 import { disputeStream, OPERATIONS_STREAM } from '../../src/events/streams.js';
 import type { EventOf } from '../../src/events/event.js';
 import { redactData } from '../../src/events/redacted.js';
@@ -91,16 +92,14 @@ const withoutRedacted = (recorded: RecordedEvent, redactions: readonly unknown[]
 
 const keyOf = (projection: string, eventId: string): string => `${projection} ${eventId}`;
 
-/**
- * Records in the log that parked events are retried. The projector then applies each event at the position of its retry.
- * An event whose last retry is after the checkpoint is not retried again: the projector may be applying it already, and a
- * rebuild would apply it at the later retry.
- * @returns the position of the last retry; undefined if there are no events
- */
-export const retryParked = async (log: EventLog, parked: readonly Parked[]): Promise<bigint | undefined> => {
-  if (parked.length === 0) return undefined;
+/** How many retries are stored at once, some 500 bytes each. EventStoreDB takes 1 MiB. */
+const RETRIES_AT_ONCE = 1_000;
+const MAX_ATTEMPTS = 5;
+
+/** Retries as `retryParked`. @throws WrongExpectedRevision if others write to the stream meanwhile */
+const appendRetries = async (log: EventLog, parked: readonly Parked[]): Promise<bigint> => {
   const lastRetries = new Map<string, bigint>();
-  const { next } = await followDecisions(log, ({ type, data: { projection, eventId } }, position) => {
+  const decisions = await followDecisions(log, ({ type, data: { projection, eventId } }, position) => {
     if (type === 'ParkedEventRetried') lastRetries.set(keyOf(projection, eventId), position);
   });
   const lastRetryOf = ({ projection, event_id: eventId }: Parked): bigint =>
@@ -116,24 +115,44 @@ export const retryParked = async (log: EventLog, parked: readonly Parked[]): Pro
       // Readers keep the beginning of the id of the event at their position, and know the record by its own event.
       return { ...retried, id: eventId.slice(0, MARK_LENGTH) + retried.id.slice(MARK_LENGTH) };
     });
-  if (events.length === 0) return parked.map(lastRetryOf).reduce((last, other) => (other > last ? other : last));
-  try {
-    return (await log.append(OPERATIONS_STREAM, next === 0n ? 'no-stream' : next - 1n, events)).position;
-  } catch (error) {
-    if (!(error instanceof WrongExpectedRevision)) throw error;
-    // Another program may have retried the same events since the stream was read.
-    return retryParked(log, parked);
+  let last = parked.map(lastRetryOf).reduce((one, other) => (other > one ? other : one));
+  let { next } = decisions;
+  for (let at = 0; at < events.length; at += RETRIES_AT_ONCE) {
+    const slice = events.slice(at, at + RETRIES_AT_ONCE);
+    last = (await log.append(OPERATIONS_STREAM, next === 0n ? 'no-stream' : next - 1n, slice)).position;
+    next += BigInt(slice.length);
   }
+  return last;
+};
+
+/**
+ * Records in the log that parked events are retried. The projector then applies each event at the position of its retry.
+ * An event whose last retry is after the checkpoint is not retried again: the projector may be applying it already, and a
+ * rebuild would apply it at the later retry.
+ * @returns the position of the last retry; undefined if there are no events
+ * @throws Conflict if other programs retried or dropped parked events during each of five attempts
+ */
+export const retryParked = async (log: EventLog, parked: readonly Parked[]): Promise<bigint | undefined> => {
+  if (parked.length === 0) return undefined;
+  for (let attempt = 1; ; attempt += 1)
+    try {
+      return await appendRetries(log, parked);
+    } catch (error) {
+      // Another program may have retried the same events since the stream was read.
+      if (!(error instanceof WrongExpectedRevision)) throw error;
+      if (attempt === MAX_ATTEMPTS) throw new Conflict('Parked events are being changed concurrently; try again');
+    }
 };
 
 /**
  * Records in the log that parked events are dropped. The projector then removes these events from the parked events,
  * and a rebuild skips them.
+ * @throws Invalid if the reason is too long
  */
 export const dropParked = async (log: EventLog, parked: readonly Parked[], reason: string): Promise<void> => {
   const createdAt = Date.now();
   const events = parked.map(({ projection, event_id: eventId }) =>
-    newEvent({ type: 'ParkedEventDropped', data: { projection, eventId, reason, createdAt } }),
+    newEvent(requireValid({ type: 'ParkedEventDropped', data: { projection, eventId, reason, createdAt } })),
   );
   if (events.length > 0) await log.append(OPERATIONS_STREAM, 'any', events);
 };

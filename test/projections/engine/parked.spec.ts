@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import { decodeEvent } from '../../../projections/engine/parking.js';
 import { dropParked, listParked, type Parked, retryParked } from '../../../projections/engine/parked.js';
 import { type ProjectedEvent, transact } from '../../../projections/engine/projection.js';
 import { rebuild } from '../../../projections/engine/rebuild.js';
 import { register } from '../../../projections/register/projection.js';
-import type { EventLog, RecordedEvent } from '../../../src/event-log/event-log.js';
+import { type EventLog, type RecordedEvent, WrongExpectedRevision } from '../../../src/event-log/event-log.js';
 import { newEvent } from '../../../src/event-log/new-event.js';
 import { OPERATIONS_STREAM } from '../../../src/events/streams.js';
 import { newStoredKey } from '../../../src/events/stored-key.js';
@@ -371,6 +372,45 @@ describe('A parked event', () => {
     await projectToHead(source.log, database.pool, [refusing]);
     const [failed] = await listParked(database.pool);
     expect(await retryParked(source.log, [failed!])).toBe(first! + 1n);
+  });
+
+  it('is retried with thousands of others in slices that every log takes', async () => {
+    const { source, parked } = await parkSecond();
+    const all = Array.from({ length: 2_500 }, () => ({ ...parked, event_id: randomUUID() }));
+    const sizes: number[] = [];
+    const append: EventLog['append'] = (stream, expected, events) => {
+      sizes.push(events.length);
+      return source.log.append(stream, expected, events);
+    };
+    const log = Object.assign(Object.create(source.log) as EventLog, { append });
+    const before = await source.log.head();
+    expect(await retryParked(log, all)).toBe(before + 2_500n);
+    expect(await source.log.head()).toBe(before + 2_500n);
+    expect(sizes).toEqual([1_000, 1_000, 500]);
+  });
+
+  it('is retried until other programs have written in between five times', async () => {
+    const { source, parked } = await parkSecond();
+    let attempts = 0;
+    const append: EventLog['append'] = () => {
+      attempts += 1;
+      return Promise.reject(new WrongExpectedRevision(OPERATIONS_STREAM, 'no-stream', 0n));
+    };
+    const log = Object.assign(Object.create(source.log) as EventLog, { append });
+    await expect(retryParked(log, [parked])).rejects.toThrow('Parked events are being changed concurrently; try again');
+    expect(attempts).toBe(5);
+  });
+
+  it('is not dropped for a reason that the projector could not read', async () => {
+    const { source, parked } = await parkSecond();
+    const before = await source.log.head();
+    await expect(dropParked(source.log, [parked], 'x'.repeat(1_001))).rejects.toThrow(
+      'reason must be at most 1000 characters',
+    );
+    expect(await source.log.head()).toBe(before);
+    await dropParked(source.log, [parked], 'x'.repeat(1_000));
+    await projectToHead(source.log, database.pool, [refusing]);
+    expect(await listParked(database.pool)).toEqual([]);
   });
 
   it('is applied by the last of its retries, also by a projector that was running before', async () => {
