@@ -5,6 +5,10 @@ import http.client, json, os, sqlite3, sys, time, urllib.error, urllib.parse, ur
 class NoRedirect(urllib.request.HTTPRedirectHandler):  # the key goes to no other address
     def redirect_request(self, *_): return None
 
+def wait_of(sent):  # in seconds; 1 if it is no number, such as the date that a proxy may send
+    try: return min(max(1.0, float(sent)), 3600.0)
+    except (OverflowError, TypeError, ValueError): return 1.0
+
 urllib.request.install_opener(urllib.request.build_opener(NoRedirect))
 service = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:3000"
 copy = sqlite3.connect("records.db")
@@ -21,7 +25,7 @@ while True:
         elif error.code < 500 and error.code not in (408, 429):
             raise  # such as an invalid key: a retry would not help
         else:
-            time.sleep(float(error.headers.get("Retry-After", 1)))
+            time.sleep(wait_of(error.headers.get("Retry-After")))
         continue
     except (OSError, http.client.HTTPException, ValueError):
         time.sleep(1)

@@ -2,6 +2,9 @@
 // the address of the service; the key is in THREAT_PROTECTION_API_KEY.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 
+/** The seconds of a header; 1 if it is no number, such as the date that a proxy may send. */
+const waitOf = (sent: unknown): number => Math.min(Math.max(1, Number(sent) || 1), 3_600);
+
 const SERVICE = process.argv[2] ?? 'http://127.0.0.1:3000';
 const FILE = 'records.json';
 let kept = existsSync(FILE) ? JSON.parse(readFileSync(FILE, 'utf8')) : { records: {} };
@@ -18,8 +21,7 @@ for (;;) {
   const elements = answer?.ok ? await answer.json().catch(() => undefined) : undefined;
   if (status === 410) kept = { records: {} };
   else if (elements === undefined) {
-    const seconds = Number(answer?.headers.get('retry-after') ?? 1);
-    await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+    await new Promise((resolve) => setTimeout(resolve, 1_000 * waitOf(answer?.headers.get('retry-after'))));
     continue;
   } else if (elements.length === 0) continue;
   for (const { id, type, subject, data } of elements ?? []) {

@@ -5,6 +5,10 @@ import os, sys, time, urllib.error, urllib.request
 class NoRedirect(urllib.request.HTTPRedirectHandler):  # the key goes to no other address
     def redirect_request(self, *_): return None
 
+def wait_of(sent):  # in seconds; 1 if it is no number, such as the date that a proxy may send
+    try: return min(max(1.0, float(sent)), 3600.0)
+    except (OverflowError, TypeError, ValueError): return 1.0
+
 urllib.request.install_opener(urllib.request.build_opener(NoRedirect))
 if len(sys.argv) != 2: sys.exit("Usage: read-own-writes.py EVENT, with a CloudEvent as JSON")
 token = None
@@ -24,7 +28,7 @@ def call(path, body=None, content_type="application/json", tries=5):
             if error.code == 410 and token:
                 token = None
             elif error.code == 503 and tries > 0:
-                time.sleep(float(error.headers.get("Retry-After", 1)))
+                time.sleep(wait_of(error.headers.get("Retry-After")))
             else:
                 raise
 

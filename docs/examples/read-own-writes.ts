@@ -2,6 +2,9 @@
 // the scopes ingest and read.
 let token: string | undefined;
 
+/** The seconds of a header; 1 if it is no number, such as the date that a proxy may send. */
+const waitOf = (sent: unknown): number => Math.min(Math.max(1, Number(sent) || 1), 3_600);
+
 const call = async (path: string, init: RequestInit = {}): Promise<Response> => {
   for (let tries = 1; ; tries += 1) {
     const headers = new Headers({
@@ -14,8 +17,7 @@ const call = async (path: string, init: RequestInit = {}): Promise<Response> => 
     if (answer.status === 410 && token !== undefined) {
       token = undefined;
     } else if (answer.status === 503 && tries < 5) {
-      const seconds = Number(answer.headers.get('Retry-After') ?? 1);
-      await new Promise((resolve) => setTimeout(resolve, 1_000 * seconds));
+      await new Promise((resolve) => setTimeout(resolve, 1_000 * waitOf(answer.headers.get('Retry-After'))));
     } else {
       token = answer.headers.get('Consistency-Token') ?? token;
       return answer;

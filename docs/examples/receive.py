@@ -1,12 +1,14 @@
 # Receives webhooks: receive.py PORT, the secret (whsec_...) in WEBHOOK_SECRET. Needs nothing but Python.
 import base64, hashlib, hmac, json, os, sys, time
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 if len(sys.argv) != 2: sys.exit("Usage: receive.py PORT, with the secret in WEBHOOK_SECRET")
-SECRET = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
+SECRET = base64.b64decode(os.environ["WEBHOOK_SECRET"].replace("whsec_", "", 1))
 done = set()  # Keep it with your data: a delivery may come twice, under the same webhook-id.
 
 class Receiver(BaseHTTPRequestHandler):
+    timeout = 30  # in seconds, of a connection that sends nothing
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
         message, sent_at = self.headers["webhook-id"], self.headers["webhook-timestamp"]
@@ -21,4 +23,4 @@ class Receiver(BaseHTTPRequestHandler):
         self.send_response(204 if good else 401)  # Only once it is stored: without a 2xx it comes again.
         self.end_headers()
 
-HTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver).serve_forever()
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Receiver).serve_forever()

@@ -5,9 +5,9 @@ import { Webhook } from 'standardwebhooks';
 const webhook = new Webhook(process.env['WEBHOOK_SECRET']!);
 const done = new Set<string>(); // Keep it with your data: a delivery may come twice, under the same webhook-id.
 const server = createServer(async (request, response) => {
-  const body = Buffer.concat(await request.toArray()).toString();
   const headers = request.headers as Record<string, string>;
   try {
+    const body = Buffer.concat(await request.toArray()).toString();
     const records = [webhook.verify(body, headers)].flat() as { subject: string }[];
     if (!done.has(headers['webhook-id']!)) for (const { subject } of records) console.log(subject);
     done.add(headers['webhook-id']!);

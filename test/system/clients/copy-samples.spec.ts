@@ -164,6 +164,25 @@ describe.each(hasPython ? [IN_TYPESCRIPT, IN_PYTHON] : [IN_TYPESCRIPT])(
       }
     });
 
+    it('waits a second if a proxy says with a date when to try again', async () => {
+      const service = new ListServer();
+      service.behave = answers(503, { 'retry-after': 'Tue, 01 Dec 2026 02:00:00 GMT' });
+      const empty = mkdtempSync(join(tmpdir(), 'copy-sample-'));
+      writeFileSync(join(empty, sample.file), sample.text.replace(BASE, await service.start()));
+      const env = { ...process.env, THREAT_PROTECTION_API_KEY: key };
+      const waiting = spawn(sample.program, [sample.file], { cwd: empty, env, stdio: 'ignore' });
+      try {
+        await eventually('it has asked', () => service.requests.length > 0);
+        await pause(1_500);
+        expect(service.requests.length).toBeLessThanOrEqual(2);
+        await eventually('it asks again', () => service.requests.length > 2);
+      } finally {
+        waiting.kill('SIGKILL');
+        await service.stop();
+        rmSync(empty, { recursive: true });
+      }
+    });
+
     it('starts over if the log is a different one', async () => {
       await kill();
       const { last } = sample.read(folder);

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
 import { transformSync } from '@swc/core';
@@ -46,7 +46,14 @@ describeWith(hasPython, 'python3 (apt-get install python3)')('The receiver of do
     child.stdout!.setEncoding('utf8').on('data', (text: string) => (printed += text));
     const body = (subject: string): Buffer => Buffer.from(JSON.stringify({ subject, name: 'Ü' }));
     const post = async (content: Buffer, headers: Readonly<Record<string, string>>): Promise<number> =>
-      (await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: new Uint8Array(content), headers })).status;
+      (
+        await fetch(`http://127.0.0.1:${port}/`, {
+          method: 'POST',
+          body: new Uint8Array(content),
+          headers,
+          signal: AbortSignal.timeout(5_000),
+        })
+      ).status;
     const now = Date.now();
     const signed = (content: Buffer, secrets = [own], at = now) =>
       signedHeaders(secrets, deliveryIdOf('wh1', content), at, content);
@@ -65,5 +72,16 @@ describeWith(hasPython, 'python3 (apt-get install python3)')('The receiver of do
     expect(await post(batch, signed(batch, [other, own]))).toBe(204);
     await eventually('the receiver has printed', () => printed.includes('t6'));
     expect(printed).toBe('t1\nt5\nt6\n');
+
+    // A sender that is killed in the middle of a request, and one that says nothing, keep no other waiting.
+    const aborted = connect(port, '127.0.0.1');
+    aborted.end('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n{', () => aborted.destroy());
+    await once(aborted, 'close');
+    const silent = connect(port, '127.0.0.1');
+    await once(silent, 'connect');
+    const last = body('t7');
+    expect(await post(last, signed(last))).toBe(204);
+    silent.destroy();
+    expect([child.exitCode, child.signalCode]).toEqual([null, null]);
   });
 });

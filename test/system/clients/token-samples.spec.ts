@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
+import { answers, ListServer } from '../../support/list-server.js';
 import { sharedApp, sharedProjecting } from '../../support/open-for-tests.js';
 import { cloudEvent, sentReport } from '../../support/upstream.js';
 
@@ -72,5 +73,27 @@ describe('The samples that read their own writes', () => {
         expect(stdout).toContain(`"reports":${reports}`);
       }
     });
+
+    (isThere && language !== 'sh' ? it : it.skip)(
+      `wait a second in ${language} if a proxy says with a date when to try again`,
+      async () => {
+        const service = new ListServer();
+        const [refuses, accepts] = [503, 200].map((status) =>
+          answers(status, { 'retry-after': 'Tue, 01 Dec 2026 02:00:00 GMT', 'consistency-token': 'a' }, '{}'),
+        );
+        service.behave = (...exchange) => (service.requests.length > 2 ? accepts! : refuses!)(...exchange);
+        writeFileSync(join(folder, file), text.replaceAll(BASE, await service.start()));
+        const env = { ...process.env, THREAT_PROTECTION_API_KEY: key };
+        const started = performance.now();
+        try {
+          const { stdout } = await promisify(execFile)(program, [file, '{}'], { cwd: folder, env });
+          expect(stdout).toBe('{}\n{}\n');
+        } finally {
+          await service.stop();
+        }
+        expect(service.requests).toHaveLength(4);
+        expect(performance.now() - started).toBeGreaterThan(1_900);
+      },
+    );
   }
 });
