@@ -6,9 +6,10 @@ import { isLater, recordOf } from '../events/record.js';
 import { streamOf } from '../events/streams.js';
 import { Conflict, NotFound } from '../errors.js';
 import type { BrandRegistered, BrandRemoved, FeatureFlagChanged } from '../events/types/organizations.js';
+import { databaseTime } from '../postgres/clock.js';
 import { createReadModels } from '../read-models/tables.js';
 import { prints, type Result, table } from './output.js';
-import { withDatabase, withLog } from './session.js';
+import { type Session, withDatabase, withLog } from './session.js';
 
 type Change = EventOf<'BrandRegistered' | 'BrandRemoved' | 'FeatureFlagChanged'>;
 
@@ -44,13 +45,13 @@ const readNewestChange = async (log: EventLog, stream: string): Promise<NewestCh
 /**
  * Appends an operator's change of a brand or flag as an event of the type that upstream reports.
  * @param sample any event of the stream to change
- * @param decide receives the newest change and the time of the operator's change in ms; returns undefined if nothing
+ * @param decide receives the newest change and the time of the operator's change in ms, by the database's clock; returns undefined if nothing
  *   changes
  * @returns whether an event was appended
  * @throws Conflict if other writers changed the stream during each of five attempts
  */
-export const appendOperatorChange = async <C extends Change>(
-  log: EventLog,
+const appendOperatorChange = async <C extends Change>(
+  { log, pool }: Session,
   sample: C,
   decide: (newest: C | undefined, now: number) => C | undefined,
 ): Promise<boolean> => {
@@ -58,7 +59,7 @@ export const appendOperatorChange = async <C extends Change>(
   for (let attempt = 1; ; attempt++) {
     const { newest, revision } = await readNewestChange(log, stream);
     // The change must be later than the newest state, even if the clock of upstream is ahead.
-    const now = Math.max(Date.now(), (newest?.data.updatedAt ?? 0) + 1);
+    const now = Math.max(await databaseTime(pool), (newest?.data.updatedAt ?? 0) + 1);
     const event = decide(newest as C | undefined, now);
     if (event === undefined) return false;
     try {
@@ -91,8 +92,8 @@ const brandEvent = (
  * @returns whether anything changed
  * @throws Invalid if the ingestion endpoint would reject the event
  */
-export const addBrand = (log: EventLog, brand: NamedBrand): Promise<boolean> =>
-  appendOperatorChange<BrandChanged>(log, brandEvent('BrandRegistered', brand, 0), (newest, now) => {
+const addBrand = (session: Session, brand: NamedBrand): Promise<boolean> =>
+  appendOperatorChange<BrandChanged>(session, brandEvent('BrandRegistered', brand, 0), (newest, now) => {
     const registered = newest?.type === 'BrandRegistered' ? newest : undefined;
     const name = brand.name ?? registered?.data.name;
     if (registered && registered.data.name === name) return undefined;
@@ -104,8 +105,8 @@ export const addBrand = (log: EventLog, brand: NamedBrand): Promise<boolean> =>
  * @returns whether anything changed
  * @throws Invalid if the ingestion endpoint would reject the event; NotFound if the organization has no such brand
  */
-export const removeBrand = (log: EventLog, { organization, brand }: NamedBrand): Promise<boolean> =>
-  appendOperatorChange<BrandChanged>(log, brandEvent('BrandRemoved', { organization, brand }, 0), (newest, now) => {
+const removeBrand = (session: Session, { organization, brand }: NamedBrand): Promise<boolean> =>
+  appendOperatorChange<BrandChanged>(session, brandEvent('BrandRemoved', { organization, brand }, 0), (newest, now) => {
     if (newest?.type !== 'BrandRegistered') throw new NotFound(`${organization} has no brand ${brand}`);
     return brandEvent('BrandRemoved', { organization, brand, name: newest.data.name }, now);
   });
@@ -120,14 +121,14 @@ const flagEvent = (flag: Flag, updatedAt: number): FeatureFlagChanged =>
  * @returns whether anything changed
  * @throws Invalid if the ingestion endpoint would reject the event
  */
-export const changeFeatureFlag = (log: EventLog, flag: Flag): Promise<boolean> =>
-  appendOperatorChange(log, flagEvent(flag, 0), (newest, now) =>
+const changeFeatureFlag = (session: Session, flag: Flag): Promise<boolean> =>
+  appendOperatorChange(session, flagEvent(flag, 0), (newest, now) =>
     (newest?.data.enabled ?? false) === flag.enabled ? undefined : flagEvent(flag, now),
   );
 
 const add = ({ organization, brand, name }: NamedBrand): Promise<Result> =>
-  withLog(async ({ log }) => {
-    const changed = await addBrand(log, { organization, brand, name });
+  withLog(async (session) => {
+    const changed = await addBrand(session, { organization, brand, name });
     return {
       lines: [`${organization} ${changed ? 'now has' : 'already has'} brand ${brand}`],
       json: { organization, brand, changed },
@@ -135,8 +136,8 @@ const add = ({ organization, brand, name }: NamedBrand): Promise<Result> =>
   });
 
 const remove = ({ organization, brand }: NamedBrand): Promise<Result> =>
-  withLog(async ({ log }) => {
-    const changed = await removeBrand(log, { organization, brand });
+  withLog(async (session) => {
+    const changed = await removeBrand(session, { organization, brand });
     return { lines: [`${organization} no longer has brand ${brand}`], json: { organization, brand, changed } };
   });
 
@@ -188,8 +189,8 @@ interface FlagOptions {
 const change =
   (enabled: boolean) =>
   ({ organization, flag }: FlagOptions): Promise<Result> =>
-    withLog(async ({ log }) => {
-      const changed = await changeFeatureFlag(log, { organization, flag, enabled });
+    withLog(async (session) => {
+      const changed = await changeFeatureFlag(session, { organization, flag, enabled });
       const state = enabled ? 'enabled' : 'disabled';
       return {
         lines: [`${flag} ${changed ? 'is now' : 'was already'} ${state} for ${organization}`],

@@ -25,7 +25,7 @@ type Cell = string | number | boolean | readonly string[] | null | undefined;
 /** Formats rows as aligned columns. An absent value is shown as a dash. */
 export const table = (headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] => {
   const shown = [headings, ...rows].map((row) => row.map((cell) => printable(String(cell ?? '-'))));
-  const widths = headings.map((_, column) => Math.max(...shown.map((row) => row[column]!.length)));
+  const widths = headings.map((_, column) => shown.reduce((widest, row) => Math.max(widest, row[column]!.length), 0));
   return shown.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column]!))

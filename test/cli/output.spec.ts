@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { withProgress } from '../../src/cli/output.js';
+import { table, withProgress } from '../../src/cli/output.js';
 
 it('withProgress prints the last state of each bar when the work ends, even if the work fails', async () => {
   const written: string[] = [];
@@ -17,4 +17,9 @@ it('withProgress prints the last state of each bar when the work ends, even if t
   } finally {
     mock.mockRestore();
   }
+});
+
+it('table aligns more rows than a function takes arguments', () => {
+  const rows = Array.from({ length: 200_000 }, (_, n) => [`key-${n}`, n]);
+  expect(table(['id', 'n'], rows).at(-1)).toBe('key-199999  199999');
 });

@@ -4,8 +4,9 @@ import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
+import { streamOf } from '../../../src/events/streams.js';
 import { eventually, eventuallyPasses } from '../../support/eventually.js';
 import { type CommandResult, operatorCall } from '../../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../../support/postgres.js';
@@ -138,6 +139,27 @@ describe('The operator’s command, while the service runs', () => {
     await ask('flags', 'disable', ...flag);
     await answers(key, path, 403);
     expect((await call('brands', 'remove', ...brand)).err).toMatch(/^Working on .*\nglobex has no brand wallet\n$/);
+  });
+
+  it('dates a change of a flag by the clock of the database, so that upstream can change it afterwards', async () => {
+    const now = Date.now();
+    const ahead = jest.spyOn(Date, 'now').mockReturnValue(now + 6 * 3_600_000);
+    try {
+      await ask('flags', 'enable', '--organization', 'fast-clock', '--flag', 'brands-metrics');
+    } finally {
+      ahead.mockRestore();
+    }
+    const [event] = await (
+      await createPostgresLog(database.pool)
+    ).readStream(
+      streamOf({
+        type: 'FeatureFlagChanged',
+        data: { organization: 'fast-clock', flag: 'brands-metrics', enabled: true, updatedAt: 0 },
+      }),
+      0n,
+      1,
+    );
+    expect(Math.abs(Date.parse((event!.data as { updatedAt: string }).updatedAt) - now)).toBeLessThan(60_000);
   });
 
   it('lists, retries and drops parked events, and recounts', async () => {
