@@ -32,6 +32,8 @@ const APPENDS_EVERY_MS = 20;
 const BATCH = 5;
 /** How long a frozen process remains frozen after the takeover. */
 const FROZEN_ON_MS = 1_000;
+/** How often the negative control renews the leases of processes that do not work. */
+const RENEWED_EVERY_MS = 500;
 
 /** Returns whether a lane has processed an event. */
 const workedOn = async (lane: string, event: { id: string; position: bigint }, means: Means): Promise<boolean> => {
@@ -79,6 +81,11 @@ const takeHolders = async (context: RunContext, scale: Scale, isLeaseEndless = f
     }
   })();
 
+  const renewAll = (): void =>
+    void database.pool
+      .query(`update read.projector_leases set expires_at = expires_at + ${RENEWED_EVERY_MS}`)
+      .catch(() => {});
+  let renewals: NodeJS.Timeout | undefined;
   const findings: string[] = [];
   const slowest: Record<Way, number> = { killed: 0, frozen: 0 };
   const disruptions = Array.from({ length: rounds }).flatMap(() =>
@@ -95,7 +102,7 @@ const takeHolders = async (context: RunContext, scale: Scale, isLeaseEndless = f
     if (way === 'killed') await holder.kill();
     else holder.signal('SIGSTOP');
     const begin = Date.now();
-    if (isLeaseEndless) await database.pool.query('update read.projector_leases set expires_at = expires_at * 2');
+    if (isLeaseEndless) renewals ??= setInterval(renewAll, RENEWED_EVERY_MS);
     const event = await watched();
     while (!(await workedOn(lane, event, { database, receiver })) && Date.now() - begin <= takeOverMs) await sleep(10);
     const tookMs = Date.now() - begin;
@@ -113,6 +120,7 @@ const takeHolders = async (context: RunContext, scale: Scale, isLeaseEndless = f
     if (way === 'frozen') await standby?.stop();
     await workers.waitForHolder(lane);
   }
+  clearInterval(renewals);
   stop.abort();
   await appending;
   if (findings.length === 0) {

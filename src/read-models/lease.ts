@@ -5,7 +5,18 @@ import { CLOCK, statement, type RowOf } from '../postgres/statement.js';
 import { type Clock, monotonic } from '../flow/time.js';
 import { failureText, isTransient } from '../postgres/transient-errors.js';
 
-/** Acquires the lease of a lane if it has expired, or renews it. Version 2.2 also uses the column `wanted_until`. */
+/** How long a lease is valid without renewal, and how often it is renewed. */
+const LEASE_TTL_MS = 3_000;
+const RENEW_INTERVAL_MS = 1_000;
+
+/**
+ * Returns SQL that tells whether a lease is valid. One that ends later than a renewal could say is of a clock that was
+ * set back since, or of the clock of another primary.
+ */
+const isValid = (expiresAt: string, ttlMs: string | number): string =>
+  `${expiresAt} between ${CLOCK} and ${CLOCK} + 2 * ${ttlMs}`;
+
+/** Acquires the lease of a lane if it is not valid, or renews it. Version 2.2 also uses the column `wanted_until`. */
 export const ACQUIRE_LEASE = statement(
   'lease-take',
   { lane: 'text', owner: 'text', ttlMs: 'bigint' },
@@ -22,14 +33,14 @@ export const ACQUIRE_LEASE = statement(
           case when taken then excluded.owner else l.owner end,
           case when taken and l.owner <> excluded.owner then l.epoch + 1 else l.epoch end,
           case when taken then excluded.expires_at else l.expires_at end
-        from (select l.owner = excluded.owner or l.expires_at < ${CLOCK} as taken) decided
+        from (select l.owner = excluded.owner or not ${isValid('l.expires_at', ':ttlMs')} as taken) decided
       )
     returning owner = :owner as "isHeld", epoch`,
 );
 
 /** Returns SQL that tells whether a process works in a lane, that is, whether the lease of the lane is valid. */
 export const isLeased = (lane: string): string =>
-  `exists (select from read.projector_leases where lane = ${lane} and expires_at > ${CLOCK})`;
+  `exists (select from read.projector_leases where lane = ${lane} and ${isValid('expires_at', LEASE_TTL_MS)})`;
 
 export const READ_IS_LEASED = statement(
   'lease-read',
@@ -38,20 +49,13 @@ export const READ_IS_LEASED = statement(
   `select ${isLeased(':lane')} as "isLeased"`,
 );
 
-/**
- * Expires the lease of a lane, and clears its owner, so that the former owner does not renew it. The end is in the past,
- * because a lease that ends in the present millisecond cannot be acquired yet.
- */
+/** Ends the lease of a lane, and clears its owner, so that the former owner does not renew it. */
 export const RELEASE_LEASE = statement(
   'lease-release',
   { lane: 'text', owner: 'text' },
   `
-    update read.projector_leases set expires_at = ${CLOCK} - 1, owner = '' where lane = :lane and owner = :owner`,
+    update read.projector_leases set expires_at = 0, owner = '' where lane = :lane and owner = :owner`,
 );
-
-/** How long a lease is valid without renewal, and how often it is renewed. */
-const LEASE_TTL_MS = 3_000;
-const RENEW_INTERVAL_MS = 1_000;
 
 type LeaseState = RowOf<typeof ACQUIRE_LEASE>;
 

@@ -20,6 +20,9 @@ import { type DeliveryAttempt, LeaseLost } from './progress.js';
 import { Connection } from './send.js';
 import { limit } from '../../limits.js';
 
+/** Why the service itself disables an endpoint. */
+type DisabledReason = 'gone' | 'failing';
+
 /**
  * Disables an endpoint, unless its organization has changed the endpoint since it was read, or is being erased.
  * @throws Unavailable if the log or the database is unavailable
@@ -27,7 +30,7 @@ import { limit } from '../../limits.js';
 const disableEndpoint = async (
   commands: WebhookCommands,
   { organization, webhookId, updatedAt }: Endpoint,
-  reason: 'gone' | 'failing',
+  reason: DisabledReason,
 ): Promise<void> => {
   try {
     await commands.execute({ type: 'Disable', organization, webhookId, reason, updatedAt }, { process: 'webhooks' });
@@ -72,10 +75,10 @@ export class EndpointDelivery {
   /** The revision of the endpoint's row when the row was last read. */
   private revision: number | undefined;
   /**
-   * The revision at which this process disabled the endpoint. The row shows the change only once the change is
+   * The revision at which this process disabled the endpoint, and why. The row shows the change only once the change is
    * projected.
    */
-  private disabledAt: number | undefined;
+  private disabled: { readonly revision: number; readonly reason: DisabledReason } | undefined;
   private savedAt = 0;
   /** Whether the last delivery succeeded quickly; undefined if this is not known yet. */
   private isResponsive: boolean | undefined;
@@ -149,7 +152,10 @@ export class EndpointDelivery {
       this.connection.end();
       return untilChanged;
     }
-    if (this.disabledAt === endpoint.revision) return untilChanged;
+    if (this.disabled?.revision === endpoint.revision) {
+      const { reason } = this.disabled;
+      return (changed) => this.disableAgain(endpoint, reason, changed);
+    }
     const leftMs = (progress.nextAttemptAt ?? 0) - clock.now();
     if (leftMs > 0 && !isChanged) return (changed) => clock.pause(leftMs, changed);
 
@@ -228,9 +234,16 @@ export class EndpointDelivery {
     this.limits = outcome.limits;
     this.savedAt = now;
     if (outcome.disable === undefined) return 'next';
-    await this.retryUntilStored(() => disableEndpoint(commands, endpoint, outcome.disable!));
-    this.disabledAt = endpoint.revision;
+    const reason = outcome.disable;
+    await this.retryUntilStored(() => disableEndpoint(commands, endpoint, reason));
+    this.disabled = { revision: endpoint.revision, reason };
     return 'next';
+  }
+
+  /** Disables the endpoint again if its row does not change, because a failover may have lost the event. */
+  private async disableAgain(endpoint: Endpoint, reason: DisabledReason, changed: AbortSignal): Promise<void> {
+    await this.context.clock.pause(MAX_WAIT_MS, changed);
+    if (!changed.aborted) await disableEndpoint(this.context.commands, endpoint, reason);
   }
 
   /** Retries until the outcome of a request is stored, so that a crash repeats at most one request. */

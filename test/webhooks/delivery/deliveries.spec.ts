@@ -170,6 +170,22 @@ describe('An endpoint', () => {
     expect(receiver.subjects.slice(1)).toEqual(named(3));
   });
 
+  it('that returned 410 is disabled again if a failover loses the event, and gets no further request', async () => {
+    const webhook = await rig.endpoint(url);
+    receiver.react = answering(410);
+    const append = rig.log.append.bind(rig.log);
+    let disabled = 0;
+    jest.spyOn(rig.log, 'append').mockImplementation(async (stream, expected, events) => {
+      if (events[0]?.type !== 'WebhookDisabled' || (disabled += 1) > 1) return append(stream, expected, events);
+      return { position: await rig.log.head(), revision: 0n, duplicate: false };
+    });
+    await rig.deliver({ clock: new FastClock() });
+    await rig.block(named(3));
+    await waitUntilDisabled(webhook, 'gone');
+    expect(disabled).toBe(2);
+    expect(receiver.received).toHaveLength(1);
+  });
+
   it('that fails for five days is disabled, after no more attempts than scheduled', async () => {
     const webhook = await rig.endpoint(url);
     receiver.react = answering(500);
@@ -623,7 +639,7 @@ describe('A process that has lost its lease', () => {
     receiver.react = (received, response) => {
       void rig
         .rows(
-          `update read.projector_leases set owner = 'other', epoch = epoch + 1, expires_at = expires_at + 60000
+          `update read.projector_leases set owner = 'other', epoch = epoch + 1, expires_at = expires_at + 2900
           where lane = 'webhooks'`,
         )
         .then(() => answering(200)(received, response, undefined!));
