@@ -111,6 +111,8 @@ export class IngestBackpressure {
   private readonly readCountedOnce = singleFlight(() => this.readCounted());
   /** The checkpoint of the metrics as last read, and when it last moved; undefined until it is read. */
   private counted: { readonly position: bigint; readonly movedAt: number } | undefined;
+  /** The `asOf` of a checkpoint that does not move although appends wait, as first read; undefined if it moves. */
+  private stillAsOf: number | undefined;
 
   constructor(
     private readonly checkpoints: Checkpoints,
@@ -263,7 +265,13 @@ export class IngestBackpressure {
     // read, the database is unavailable to the projector as well.
     const isStopped =
       now - stoppedSince > PROJECTOR_STOPPED_MS && !(await this.checkpoints.isProjecting(LANE).catch(() => false));
-    const [counted, uncounted] = partition(this.appends, (one) => isStopped || one.position <= position);
+    // A projector that reads on without moving is at the end of the log: a failover has lost the appends.
+    const isStill = row !== undefined && now - stoppedSince > PROJECTOR_STOPPED_MS;
+    this.stillAsOf = isStill ? (this.stillAsOf ?? row.asOf) : undefined;
+    const isAtEnd = isStill && row.asOf > this.stillAsOf!;
+    const isOver = ({ position: end, since }: UncountedAppend): boolean =>
+      isStopped || end <= position || (isAtEnd && now - since > PROJECTOR_STOPPED_MS);
+    const [counted, uncounted] = partition(this.appends, isOver);
     this.appends = uncounted;
     const waiting = this.uncounted.total;
     this.forget(counted);

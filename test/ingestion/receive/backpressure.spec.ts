@@ -10,6 +10,8 @@ import { TestClock } from '../../support/test-clock.js';
 let clock: TestClock;
 /** The checkpoint of the metrics; undefined if the database does not respond. */
 let counted: number | undefined;
+/** Before when the counts have everything, as the checkpoint says. */
+let asOf: number;
 /** Whether a projector holds the lease of the lane. */
 let isLeased: boolean;
 /** The position of the last stored event. */
@@ -17,10 +19,10 @@ let head: number;
 let pace: IngestBackpressure;
 
 beforeEach(() => {
-  [clock, counted, isLeased, head] = [new TestClock(), 0, false, 0];
+  [clock, counted, asOf, isLeased, head] = [new TestClock(), 0, 0, false, 0];
   const current = async () => {
     if (counted === undefined) throw new Error('the database is unavailable');
-    return new Map([['metrics', { projection: 'metrics', position: counted, asOf: 0 }]]);
+    return new Map([['metrics', { projection: 'metrics', position: counted, asOf }]]);
   };
   const isProjecting = async (lane: string) => {
     if (counted === undefined) throw new Error('the database is unavailable');
@@ -118,6 +120,22 @@ describe('The backpressure', () => {
     isLeased = false;
     await clock.advance(20);
     await pace.admit(big, impatient());
+  });
+
+  it('forgets events that a failover has lost once the projector has read the log to its end without them', async () => {
+    isLeased = true;
+    await store(big);
+    await clock.advance(60_000, 1_000);
+    await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
+    // The projector is idle, and says so once a second.
+    asOf += 1_000;
+    await clock.advance(20);
+    await pace.admit(big, impatient());
+    pace.stored(big, BigInt((head += 1)));
+    // What was stored a moment ago may still be counted.
+    asOf += 1_000;
+    await clock.advance(20);
+    await expect(pace.admit(big, impatient())).rejects.toThrow(TooManyRequests);
   });
 
   it('holds no request if the projector has stopped', async () => {
