@@ -70,7 +70,8 @@ export const buildOf = (configured: ConfiguredSources): Build => {
     builder ??= new Builder(configured.sources, configured.suffixes, configured.guards);
     const nextExpiry = own?.nextExpiry(now) ?? Number.POSITIVE_INFINITY;
     const lists = await builder.build(now);
-    if (lists === undefined) return undefined;
+    // Without a result, the caller would publish its previous build, which may be hours old.
+    if (lists === undefined) throw new Error('A list or a guard was replaced during the build; it is repeated');
     built = version;
     [builtAt, expiresAt] = [now, nextExpiry];
     return lists;

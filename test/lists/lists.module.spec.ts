@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from '@jest/globals';
+import { Guards } from '../../src/asset-check/lists/guards.js';
 import type { ConfiguredSources } from '../../src/asset-check/sources/configured-sources.js';
 import { buildOf, ListsModule } from '../../src/lists/lists.module.js';
 import { ConfigError, readConfig } from '../../src/runtime/config.js';
@@ -34,4 +35,11 @@ it('Lists are not built of own statuses that are behind the log, as after a rebu
   const build = buildOf({ own, version: undefined } as unknown as ConfiguredSources);
   await expect(build(130_001)).rejects.toThrow('do not include the newest events yet');
   expect(await build(130_000)).toBeUndefined();
+});
+
+it('A guard that was replaced during the build is no reason to publish the previous build again', async () => {
+  let version = 0;
+  const guards = Object.defineProperty(new Guards(), 'version', { get: () => (version += 1) });
+  const sources = { sources: [], suffixes: { added: [] }, guards, version: 'any' };
+  await expect(buildOf(sources as unknown as ConfiguredSources)(0)).rejects.toThrow('was replaced during the build');
 });
