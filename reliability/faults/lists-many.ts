@@ -136,7 +136,7 @@ const crowdTogether = async (context: RunContext, scale: Scale, preload = 'repor
       for (let n = 0; n < 20 && refusedInAll === 'waits'; n += 1)
         refusedInAll = await tryToWait(url, thirdKey, version);
       if (refusedInAll !== 503) findings.push(`A request beyond ${waiting + others} in all got: ${refusedInAll}`);
-      rest.close();
+      await rest.close();
 
       context.reportProgress('waking all');
       await send(target, ['change.example']);
@@ -159,7 +159,7 @@ const crowdTogether = async (context: RunContext, scale: Scale, preload = 'repor
       const most = await target.measureResources();
       seen.push(`${Math.round(most.rss / 2 ** 20)} MiB resident`);
     } finally {
-      crowd.close();
+      await crowd.close();
     }
   });
   return {

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Statuses } from './statuses.js';
 
-const OPENED_AT_ONCE = 50;
+const AT_ONCE = 50;
 const PAUSE_MS = 50;
 const RETRY_MS = 1_000;
 /** The longest response that a client reads, in bytes: an update, not a whole list. */
@@ -74,8 +74,8 @@ export class WaitingCrowd {
   async add(count: number, version: string): Promise<void> {
     for (let n = 0; n < count; n += 1) {
       this.clients.push(new Waiting(this, version));
-      // Connections are opened slowly, because floods are another attack.
-      if (n % OPENED_AT_ONCE === OPENED_AT_ONCE - 1) await sleep(PAUSE_MS);
+      // Connections are opened and closed slowly, because floods are another attack.
+      if (n % AT_ONCE === AT_ONCE - 1) await sleep(PAUSE_MS);
     }
   }
 
@@ -85,8 +85,11 @@ export class WaitingCrowd {
     return this.clients.map(({ changedAt }) => changedAt - since);
   }
 
-  close(): void {
+  async close(): Promise<void> {
     this.isOpen = false;
-    for (const client of this.clients) client.close();
+    for (const [n, client] of this.clients.entries()) {
+      client.close();
+      if (n % AT_ONCE === AT_ONCE - 1) await sleep(PAUSE_MS);
+    }
   }
 }
