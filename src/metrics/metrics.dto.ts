@@ -172,10 +172,6 @@ export class Timeline {
   points!: TimelinePoint[];
 }
 
-/**
- * The range to compare with: the range of equal length just before the requested range, or the same dates a year
- * earlier.
- */
 export class FalsePositivesRequest extends OmitType(MetricsRequest, ['brandSlug']) {}
 
 export class FalsePositiveCounts {

@@ -25,8 +25,8 @@ export class RequestLimit {
 
 export class DailyQuotaDto {
   /**
-   * The quota per UTC day. The quota applies to what the organization's own ingest keys send. Changes to the groups and
-   * webhooks of the organization also count towards the quota of events.
+   * The quota per UTC day. The quota applies to what the organization's own ingest keys send. Changes to the groups,
+   * members, webhooks and disputes of the organization also count.
    * @example 10000000
    */
   perDay!: number;
