@@ -34,6 +34,7 @@ const OWN: readonly OwnStatus[] = [
   'BLOCKED GITHUB evil/repo',
   'BLOCKED URL web.de',
   'ALLOWED URL good.example',
+  'ALLOWED URL paypal.com',
   `ALLOWED IPFS ${CID}`,
   `ALLOWED ADDRESS ${TOKEN}`,
   `ALLOWED ADDRESS ${GOOD_ACCOUNT}`,
@@ -342,6 +343,15 @@ describe('A content that is not understood, or opens what others may have publis
     expect((await checkerOf(OWN))(content)).toMatchObject({ status: 'UNKNOWN', reason: 'not-found' });
   });
 
+  it('an invoice on the ALLOWED host of a payment service, unlike a place in a page of the host', async () => {
+    const check = await checkerOf(OWN);
+    expect(check('https://www.paypal.com/invoice/p/#INV2-UNKNOWN')).toMatchObject({
+      status: 'UNKNOWN',
+      reason: 'hosting-domain',
+    });
+    expect(check('https://www.paypal.com/legal#top').status).toBe('ALLOWED');
+  });
+
   it('tells the reader why an allowed entry does not decide', async () => {
     const { message } = (await checkerOf(OWN))(`ethereum:${TOKEN}@1/permit?x=1`);
     expect(message).toContain('may open something else that could not be read');
@@ -454,6 +464,19 @@ describe('A reported page is BLOCKED in all its forms, and no other page', () =>
     ['https://vk.com/evil', ['https://m.vk.com/evil', 'https://www.vk.com/evil'], ['https://vk.com/good']],
     ['https://sites.google.com/view/evil', ['https://sites.google.com/u/0/view/evil'], ['https://sites.google.com/view/good']],
     ['https://x.com/evil/status/1', ['https://twitter.com/anybody/status/1?s=20', 'https://x.com/i/web/status/1'], ['https://x.com/evil/status/2', 'https://x.com/evil']],
+    ['https://www.facebook.com/share/g/EVIL/?mibextid=x', ['https://m.facebook.com/share/g/EVIL'], ['https://www.facebook.com/share/g/GOOD/', 'https://www.facebook.com/share/EVIL']],
+    ['https://www.facebook.com/share/s/EVIL/', [], ['https://www.facebook.com/share/s/GOOD/']],
+    ['https://www.facebook.com/events/s/evil-party/123/', ['https://www.facebook.com/events/123'], ['https://www.facebook.com/events/s/evil-party/124/']],
+    ['https://www.instagram.com/reels/audio/1/', [], ['https://www.instagram.com/reels/audio/2/', 'https://www.instagram.com/p/audio/']],
+    ['https://www.youtube.com/embed/live_stream?channel=EVIL', [], ['https://www.youtube.com/embed/live_stream?channel=GOOD']],
+    ['https://docs.google.com/drawings/d/e/EVIL/pub?w=9', ['https://docs.google.com/drawings/u/0/d/e/EVIL/pub'], ['https://docs.google.com/drawings/d/e/GOOD/pub', 'https://docs.google.com/drawings/d/EVIL']],
+    ['https://docs.google.com/a/x.example/document/d/e/EVIL/pub', ['https://docs.google.com/document/d/e/EVIL/pub'], ['https://docs.google.com/a/x.example/document/d/e/GOOD/pub']],
+    ['https://www.dropbox.com/s/raw/EVIL/a.html', ['https://www.dropbox.com/s/EVIL/a.html?dl=0'], ['https://www.dropbox.com/s/raw/GOOD/a.html']],
+    ['https://www.surveymonkey.com/r/Preview/?sm=EVIL', [], ['https://www.surveymonkey.com/r/Preview/?sm=GOOD', 'https://www.surveymonkey.com/r/GOOD']],
+    ['https://www.pinterest.com/pin/create/button/?url=https%3A%2F%2Fevil.example', ['https://pinterest.de/pin/create/link/?url=https%3A%2F%2Fevil.example'], ['https://www.pinterest.com/pin/create/button/?url=https%3A%2F%2Fgood.example']],
+    ['https://codesandbox.io/embed/github/evil/repo/tree/main', ['https://codesandbox.io/s/github/evil/repo/tree/main'], ['https://codesandbox.io/embed/github/good/repo/tree/main']],
+    ['https://www.paypal.com/invoice/p/#INV2-EVIL', ['https://paypal.com/invoice/p#INV2-EVIL'], ['https://www.paypal.com/invoice/p/#INV2-GOOD', 'https://www.paypal.com/invoice/p/', 'https://www.paypal.com/signin#INV2-EVIL']],
+    ['https://www.paypal.com/legal#top', ['https://www.paypal.com/legal', 'https://www.paypal.com/legal#end'], ['https://www.paypal.com/invoice/p/#INV2-GOOD']],
     ['https://www.facebook.com/sharer/sharer.php?u=https://evil.example', [], ['https://www.facebook.com/sharer/sharer.php?u=https://good.example']],
     ['https://vimeo.com/123', ['https://player.vimeo.com/video/123'], ['https://vimeo.com/124']],
     ['https://clips.twitch.tv/Evil', ['https://www.twitch.tv/x/clip/Evil'], ['https://clips.twitch.tv/Good', 'https://clips.twitch.tv/']],

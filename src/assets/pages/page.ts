@@ -44,6 +44,8 @@ interface PublishingHost {
 interface Pattern {
   readonly segments: readonly string[];
   readonly parameters: readonly { readonly name: string; readonly isInAnyCase: boolean }[];
+  /** Whether any fragment is the end of the name, and a link without one does not match. */
+  readonly hasFragments: boolean;
   /** The host of the name. */
   readonly host: string;
   /** The name after the host, with a `{}` for each part of the name. */
@@ -53,11 +55,17 @@ interface Pattern {
 const PLACEHOLDER = /\{(?:hex|any-case|\.\.\.)?\}/g;
 /** A part of a name whose letter case does not count. */
 const ANY_CASE = '{any-case}';
+/** The segment before the command of an app link, where a web link has a name. */
+const BEFORE_COMMAND = '-';
 const HEX = /^(?:0x)?[0-9a-f]{8,64}$/i;
+/** The end of a pattern whose pages a fragment names. */
+const FRAGMENT = '#{}';
 const LOCALES = '|[a-z]{2}(?:-[a-z]{2,4})?';
 
 const parsePattern = (host: string, text: string): Pattern => {
-  const [pattern = '', name] = text.split('>');
+  const [whole = '', name] = text.split('>');
+  const hasFragments = whole.endsWith(FRAGMENT);
+  const pattern = hasFragments ? whole.slice(0, -FRAGMENT.length) : whole;
   const [path = '', query = ''] = pattern.split('?');
   const own = pattern.replace(/(?<=^|\/)\*(?:\/|$)/g, '').replace(PLACEHOLDER, '{}');
   const [, otherHost = host, template = name ?? own] = /^\/\/([^/]+)\/(.*)$/.exec(name ?? '') ?? [];
@@ -67,6 +75,7 @@ const parsePattern = (host: string, text: string): Pattern => {
       name: parameter,
       isInAnyCase: value === ANY_CASE,
     })),
+    hasFragments,
     host: otherHost,
     template: template.replace(PLACEHOLDER, '{}'),
   };
@@ -134,8 +143,10 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
     .filter((segment) => segment !== '');
   const query = queryOf(rest);
   for (const pattern of publishingHost.patterns) {
+    const fragment = pattern.hasFragments ? fragmentOf(rest, pattern) : '';
+    if (pattern.hasFragments && fragment === '') continue;
     const page = matchPattern(pattern, segments, query, publishingHost.ignoresCase);
-    if (page !== undefined) return page;
+    if (page !== undefined) return fragment === '' ? page : { ...page, name: readableAgain(page.name + fragment) };
   }
   const name = segments.map((segment) => `/${segment}`).join('');
   const shown = parametersOf(query) + fragmentOf(rest, publishingHost);
@@ -267,8 +278,10 @@ const matchSegments = (
     if (segment === '*') continue;
     if (segment === '{...}') parts.push(actual.slice(index).join('/'));
     else if (segment === '{}') parts.push(ignoresCase ? inLowerCase(text) : text);
-    else if (segment === ANY_CASE) parts.push(inLowerCase(text));
-    else if (segment.endsWith('{hex}')) {
+    else if (segment === ANY_CASE) {
+      if (text === BEFORE_COMMAND) return undefined;
+      parts.push(inLowerCase(text));
+    } else if (segment.endsWith('{hex}')) {
       const part = segment === '{hex}' ? text : text.slice(text.lastIndexOf('-') + 1);
       if (!HEX.test(part) || (segment !== '{hex}' && part === text)) return undefined;
       parts.push(part.toLowerCase());

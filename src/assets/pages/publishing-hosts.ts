@@ -12,22 +12,23 @@
  * - `:tenants` subdomains belong to different people, so that only `www.` is an alias.
  *
  * A pattern has segments of a path and parameters. `{}` is a part of the name, `*` is any segment that is not, any other
- * text must be equal, in any letter case. `{any-case}` is a part whose letter case does not count, `{hex}` a part that is
- * hexadecimal, `*-{hex}` such a part after the last dash, `{...}` the rest of the path. More segments and parameters may
- * follow and are not part of the name, but a pattern without segments matches only the root. The text after `>` is the
- * name, if it differs from the pattern; it begins with `//` and a host if another host shows the page. The first pattern
- * that matches names the page. Without one, the path, the parameters except known tracking parameters, and a fragment
- * that looks like a route name the page.
+ * text must be equal, in any letter case. `{any-case}` is a part whose letter case does not count, except the `-` before
+ * the command of an app link (`tg://user`), `{hex}` a part that is hexadecimal, `*-{hex}` such a part after the last
+ * dash, `{...}` the rest of the path, and `#{}` at the end the fragment, which the link must have. More segments and
+ * parameters may follow and are not part of the name, but a pattern without segments matches only the root. The text
+ * after `>` is the name, if it differs from the pattern; it begins with `//` and a host if another host shows the page.
+ * The first pattern that matches names the page. Without one, the path, the parameters except known tracking parameters,
+ * and a fragment that looks like a route name the page.
  *
  * The hosts are taken from entries with a path in the lists of MetaMask/eth-phishing-detect and polkadot-js/phishing, and
  * from the documentation of the providers.
  */
 export const PUBLISHING_HOSTS = `
 x.com =twitter.com =nitter.net =fxtwitter.com =vxtwitter.com =fixupx.com =fixvx.com =xcancel.com */status/{}>i/status/{} */statuses/{}>i/status/{} i/status/{} i/web/status/{}>i/status/{} i/spaces/{} i/lists/{} i/communities/{} i/events/{} i/broadcasts/{}
-facebook.com =fb.com :locales permalink.php?story_fbid={}&id={} story.php?story_fbid={}&id={}>permalink.php?story_fbid={}&id={} groups/*/posts/{}>groups/0/posts/{} groups/*/permalink/{}>groups/0/posts/{} */posts/{}>posts/{} photo.php?fbid={} photo?fbid={}>photo.php?fbid={} */photos/*/{}>photo.php?fbid={} */photos/{}>photo.php?fbid={} watch?v={} watch/live?v={}>watch?v={} video.php?v={}>watch?v={} */videos/*/{}>watch?v={} */videos/{}>watch?v={} reel/{} events/{} marketplace/item/{} share/p/{} share/v/{} share/r/{} share/{} media/set?set={} notes/*/*/{}>notes/{}
+facebook.com =fb.com :locales permalink.php?story_fbid={}&id={} story.php?story_fbid={}&id={}>permalink.php?story_fbid={}&id={} groups/*/posts/{}>groups/0/posts/{} groups/*/permalink/{}>groups/0/posts/{} */posts/{}>posts/{} photo.php?fbid={} photo?fbid={}>photo.php?fbid={} */photos/*/{}>photo.php?fbid={} */photos/{}>photo.php?fbid={} watch?v={} watch/live?v={}>watch?v={} video.php?v={}>watch?v={} */videos/*/{}>watch?v={} */videos/{}>watch?v={} reel/{} events/s/*/{}>events/{} events/{} marketplace/item/{} share/p/{} share/v/{} share/r/{} share/g/{} share/s/{} share/{} media/set?set={} notes/*/*/{}>notes/{}
 fb.watch fb.me m.me messenger.com
-instagram.com =instagr.am */p/{}>p/{} */reel/{}>p/{} */reels/{}>p/{} */tv/{}>p/{} p/{} reel/{}>p/{} reels/{}>p/{} tv/{}>p/{} stories/highlights/{}
-youtube.com =youtube-nocookie.com =yewtu.be =piped.video :locales watch?v={} watch/{}>watch?v={} channel/*/community?lb={}>post/{} */community?lb={}>post/{} shorts/{}>watch?v={} live/{}>watch?v={} embed/videoseries?list={}>playlist?list={} embed/{}>watch?v={} v/{}>watch?v={} e/{}>watch?v={} playlist?list={} post/{} clip/{}
+instagram.com =instagr.am */p/{}>p/{} */reel/{}>p/{} */reels/{}>p/{} */tv/{}>p/{} p/{} reel/{}>p/{} reels/audio/{} reels/{}>p/{} tv/{}>p/{} stories/highlights/{}
+youtube.com =youtube-nocookie.com =yewtu.be =piped.video :locales watch?v={} watch/{}>watch?v={} channel/*/community?lb={}>post/{} */community?lb={}>post/{} shorts/{}>watch?v={} live/{}>watch?v={} embed/videoseries?list={}>playlist?list={} embed/live_stream?channel={} embed/{}>watch?v={} v/{}>watch?v={} e/{}>watch?v={} playlist?list={} post/{} clip/{}
 youtu.be {}>//youtube.com/watch?v={}
 tiktok.com */video/{}>video/{} */photo/{}>video/{} video/{} embed/v2/{}>video/{} player/v1/{}>video/{} embed/{}>video/{} t/{}
 vm.tiktok.com vt.tiktok.com
@@ -47,7 +48,7 @@ opensea.io item/{}/{hex}/{} assets/{}/{hex}/{}>item/{}/{}/{} */item/{}/{hex}/{}>
 play.google.com =market.android.com store/apps/details?id={} details?id={}>store/apps/details?id={} apps/testing/{}>store/apps/details?id={} store/books/details?id={} store/movies/details?id={}
 apps.apple.com =itunes.apple.com */app/*/{}>app/{} app/*/{}>app/{} */app/{}>app/{} app/{} lookup?id={}>app/id{}
 sites.google.com u/*/{...}>{...}
-docs.google.com document/u/*/d/e/{}>document/d/e/{} spreadsheets/u/*/d/e/{}>spreadsheets/d/e/{} presentation/u/*/d/e/{}>presentation/d/e/{} document/u/*/d/{}>document/d/{} spreadsheets/u/*/d/{}>spreadsheets/d/{} presentation/u/*/d/{}>presentation/d/{} forms/u/*/d/e/{}>forms/d/e/{} forms/u/*/d/{}>forms/d/{} file/u/*/d/{}>file/d/{} drawings/u/*/d/{}>drawings/d/{} a/*/forms/d/e/{}>forms/d/e/{} a/*/forms/d/{}>forms/d/{} a/*/document/d/{}>document/d/{} a/*/spreadsheets/d/{}>spreadsheets/d/{} a/*/presentation/d/{}>presentation/d/{} document/d/e/{} document/d/{} spreadsheets/d/e/{} spreadsheets/d/{} presentation/d/e/{} presentation/d/{} forms/d/e/{} forms/d/{} drawings/d/{} file/d/{}>//drive.google.com/file/d/{} open?id={}>//drive.google.com/file/d/{} uc?id={}>//drive.google.com/file/d/{}
+docs.google.com document/u/*/d/e/{}>document/d/e/{} spreadsheets/u/*/d/e/{}>spreadsheets/d/e/{} presentation/u/*/d/e/{}>presentation/d/e/{} document/u/*/d/{}>document/d/{} spreadsheets/u/*/d/{}>spreadsheets/d/{} presentation/u/*/d/{}>presentation/d/{} forms/u/*/d/e/{}>forms/d/e/{} forms/u/*/d/{}>forms/d/{} file/u/*/d/{}>file/d/{} drawings/u/*/d/e/{}>drawings/d/e/{} drawings/u/*/d/{}>drawings/d/{} a/*/forms/d/e/{}>forms/d/e/{} a/*/forms/d/{}>forms/d/{} a/*/document/d/e/{}>document/d/e/{} a/*/document/d/{}>document/d/{} a/*/spreadsheets/d/e/{}>spreadsheets/d/e/{} a/*/spreadsheets/d/{}>spreadsheets/d/{} a/*/presentation/d/e/{}>presentation/d/e/{} a/*/presentation/d/{}>presentation/d/{} document/d/e/{} document/d/{} spreadsheets/d/e/{} spreadsheets/d/{} presentation/d/e/{} presentation/d/{} forms/d/e/{} forms/d/{} drawings/d/e/{} drawings/d/{} file/d/{}>//drive.google.com/file/d/{} open?id={}>//drive.google.com/file/d/{} uc?id={}>//drive.google.com/file/d/{}
 drive.google.com open?id={}>file/d/{} uc?id={}>file/d/{} thumbnail?id={}>file/d/{} a/*/file/d/{}>file/d/{} embeddedfolderview?id={}>drive/folders/{} file/d/{} file/u/*/d/{}>file/d/{} drive/folders/{} drive/u/*/folders/{}>drive/folders/{} folderview?id={}>drive/folders/{} drive/u/*/mobile/folders/{}>drive/folders/{} drive/mobile/folders/{}>drive/folders/{}
 drive.usercontent.google.com download?id={}>//drive.google.com/file/d/{} uc?id={}>//drive.google.com/file/d/{}
 script.google.com macros/s/{} macros/u/*/s/{}>macros/s/{} a/macros/*/s/{}>macros/s/{}
@@ -68,7 +69,7 @@ pastebin.com raw/{}>{} dl/{}>{} print/{}>{} embed/{}>{} embed.php?i={}>{} raw.ph
 gitlab.com :any-case
 bitbucket.org :any-case
 codepen.io cdpn.io jsfiddle.net fiddle.jshell.net jsbin.com output.jsbin.com plnkr.co replit.com stackblitz.com
-codesandbox.io embed/{}>s/{}
+codesandbox.io embed/github/{...}>s/github/{...} embed/{}>s/{}
 glitch.com observablehq.com rpubs.com huggingface.co kaggle.com
 mirror.xyz paragraph.xyz paragraph.com substack.com tumblr.com :tenants
 steemit.com hive.blog publish0x.com
@@ -91,7 +92,7 @@ sway.office.com =sway.cloud.microsoft =sway.com
 1drv.ms
 onedrive.live.com redir?resid={} embed?resid={}>redir?resid={} download?resid={}>redir?resid={} view.aspx?resid={}>redir?resid={} edit.aspx?resid={}>redir?resid={} view?resid={}>redir?resid={} edit?resid={}>redir?resid={} ?id={}
 customervoice.microsoft.com pages/responsepage.aspx?id={}
-dropbox.com s/dl/{}>s/{} s/{} scl/fi/{} scl/fo/{} sh/{} t/{} l/scl/{} request/{}
+dropbox.com s/dl/{}>s/{} s/raw/{}>s/{} s/{} scl/fi/{} scl/fo/{} sh/{} t/{} l/scl/{} request/{}
 dl.dropboxusercontent.com =dl.dropbox.com s/{}>//dropbox.com/s/{} scl/fi/{}>//dropbox.com/scl/fi/{} scl/fo/{}>//dropbox.com/scl/fo/{}
 app.box.com box.com
 mega.nz =mega.co.nz =mega.io :fragment file/{} folder/{} embed/{}>file/{}
@@ -106,10 +107,10 @@ airtable.com embed/{}>{}
 app.smartsheet.com form.asana.com forms.monday.com forms.clickup.com
 form.jotform.com =jotform.com =www.jotform.com =eu.jotform.com form/{}>{}
 typeform.com form.typeform.com tally.so forms.fillout.com cognitoforms.com :tenants
-surveymonkey.com :locales r/{}
+surveymonkey.com :locales r/preview?sm={} r/{}
 forms.zohopublic.com mailchi.mp payhip.com whop.com
 zealy.io galxe.com app.galxe.com
-pinterest.com =pinterest.de =pinterest.fr =pinterest.es =pinterest.it =pinterest.pt =pinterest.at =pinterest.ch =pinterest.se =pinterest.dk =pinterest.ie =pinterest.ca =pinterest.cl =pinterest.nz =pinterest.ph =pinterest.jp =pinterest.co.uk =pinterest.co.kr =pinterest.com.au =pinterest.com.mx :locales pin/{}
+pinterest.com =pinterest.de =pinterest.fr =pinterest.es =pinterest.it =pinterest.pt =pinterest.at =pinterest.ch =pinterest.se =pinterest.dk =pinterest.ie =pinterest.ca =pinterest.cl =pinterest.nz =pinterest.ph =pinterest.jp =pinterest.co.uk =pinterest.co.kr =pinterest.com.au =pinterest.com.mx :locales pin/create/*?url={}>pin/create/button?url={} pin/{}
 vk.com =vk.ru :any-case
 ok.ru quora.com patreon.com
 gitbook.com app.gitbook.com change.org gofundme.com
@@ -138,7 +139,7 @@ chat.whatsapp.com invite/{}>{}
 api.whatsapp.com chat?code={}>//chat.whatsapp.com/{}
 steamcommunity.com :own :any-case sharedfiles/filedetails?id={} workshop/filedetails?id={}>sharedfiles/filedetails?id={} id/{} profiles/{} groups/{}
 google.com :own maps/d/viewer?mid={} maps/d/u/*/viewer?mid={}>maps/d/viewer?mid={} maps/d/edit?mid={}>maps/d/viewer?mid={} maps?cid={} maps/place/{}
-paypal.com :own donate?hosted_button_id={} cgi-bin/webscr?hosted_button_id={}>donate?hosted_button_id={} donate?business={} donate?campaign_id={} paypalme/{}
+paypal.com :own invoice/p#{} donate?hosted_button_id={} cgi-bin/webscr?hosted_button_id={}>donate?hosted_button_id={} donate?business={} donate?campaign_id={} paypalme/{}
 paypal.me :any-case {}>//paypal.com/paypalme/{}
 app.powerbi.com :own view?r={}
 zoom.us =us02web.zoom.us =us04web.zoom.us =us05web.zoom.us =us06web.zoom.us :own j/{} w/{}>j/{} s/{}>j/{}

@@ -61,9 +61,10 @@ export const SITES: readonly Site[] = [
       host: caseInsensitive(/^[a-z]\w{3,31}$/i),
       code: caseSensitive(/^[\w-]{5,64}$/),
       id: NUMBER,
+      phone,
     },
     links:
-      '+{code}>+{code} joinchat/{code}>+{code} -/join?invite={code}>+{code} s/{name} c/{id}>c/{id} boost/{name} boost?domain={name} -/boost?domain={name} boost?c={id}>c/{id} -/privatepost?channel={id}&post>c/{id} -/privatepost?channel={id}>c/{id} -/resolve?domain={name}&post -/resolve?domain={name}&appname -/resolve?domain={name} {name}',
+      '+{code}>+{code} joinchat/{code}>+{code} -/join?invite={code}>+{code} s/{name} c/{id}>c/{id} boost/{name} boost?domain={name} -/boost?domain={name} boost?c={id}>c/{id} -/privatepost?channel={id}&post>c/{id} -/privatepost?channel={id}>c/{id} -/resolve?domain={name}&post -/resolve?domain={name}&appname -/resolve?domain={name} -/resolve?phone={phone}>+{phone} {name}',
   },
   {
     type: 'TELEGRAM',

@@ -68,6 +68,20 @@ const PAGES = [
     'play.google.com/store/apps/details?id=EVIL',
     'https://play.google.com/store/apps/details?id=com.good.app',
   ),
+  page('tg://user?id=1', 't.me/-/user?id=1', 'tg://user?id=2'),
+  page('tg://invoice?slug=EVIL', 't.me/-/invoice?slug=EVIL', 'tg://invoice?slug=evil'),
+  page('tg://join?invite=Ab', 't.me/-/join?invite=Ab', 'tg://join?invite=Cd'),
+  page(
+    'tg://proxy?server=a.example&port=1',
+    't.me/-/proxy?port=1&server=a.example',
+    'tg://proxy?server=b.example&port=1',
+  ),
+  page('tg://login?token=EVIL', 't.me/-/login?token=EVIL', 'tg://login?token=GOOD'),
+  page(
+    'https://www.paypal.com/invoice/p/#INV2-EVIL',
+    'paypal.com/invoice/p#INV2-EVIL',
+    'https://www.paypal.com/invoice/p/#6TKGFGLX73LUZXP3',
+  ),
   page('https://medium.com/evilnews', 'medium.com/evilnews', 'https://medium.com/@evilnews'),
   page(
     'https://farcaster.xyz/evil?launchFrameUrl=https://good.example',
@@ -105,6 +119,12 @@ const OTHERS: readonly UrlLink[] = [
     key: 'TELEGRAM:evilsupport',
     other: 'https://t.me/goodsupport',
     pattern: `url:value = 'https://t.me/evilsupport'`,
+  },
+  {
+    link: 'tg://resolve?phone=491711234567',
+    key: 'TELEGRAM:+491711234567',
+    other: 'tg://resolve?domain=goodsupport',
+    pattern: `url:value = 'https://t.me/+491711234567'`,
   },
   {
     link: 'https://www.google.com/url?q=https%3A%2F%2Fcarried.evil.example%2Fa',
