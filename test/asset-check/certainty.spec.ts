@@ -17,6 +17,7 @@ const lnurl = bech32.encode('lnurl', bech32.toWords(Buffer.from('https://evil.ex
 const OWN: readonly OwnStatus[] = [
   'BLOCKED URL evil.example',
   'BLOCKED URL evil-a.example',
+  'BLOCKED URL xn--80ak6aa92e.com',
   'BLOCKED URL evil.eth',
   'BLOCKED URL [2606:4700::1]',
   'BLOCKED URL 93.184.215.14',
@@ -144,6 +145,9 @@ describe('A content that may open something BLOCKED is BLOCKED', () => {
     `https://translate.google.com/translate?sl=auto&tl=en&u=${encoded('https://evil.example')}`,
     'https://evil--a-example.translate.goog/x?_x_tr_sl=auto',
     'https://evil--a-example.translate.goog',
+    'https://0-80ak6aa92e-com.translate.goog/?_x_tr_sl=auto&_x_tr_enc=0',
+    'https://a-example.translate.goog/?_x_tr_hp=evil--',
+    'https://translated.turbopages.org/proxy_u/en-ru.ru.a10e9b55-671a61ab/https/evil.example/x?y=1',
     'https://evil-example.cdn.ampproject.org/c/s/evil.example/x',
     'https://cdn.ampproject.org/c/s/evil.example',
     'https://adclick.g.doubleclick.net/pcs/click?xai=x&adurl=https://evil.example',
@@ -435,7 +439,15 @@ describe('A reported page is BLOCKED in all its forms, and no other page', () =>
   const PAGES: readonly (readonly [page: string, same: readonly string[], other: readonly string[]])[] = [
     [
       'https://www.youtube.com/watch?v=EVIL',
-      ['https://youtube.com/watch?t=1&v=EVIL', 'https://m.youtube.com/watch?v=EVIL&utm_source=x', 'youtu.be/EVIL'],
+      [
+        'https://youtube.com/watch?t=1&v=EVIL',
+        'https://m.youtube.com/watch?v=EVIL&utm_source=x',
+        'youtu.be/EVIL',
+        'https://www-youtube-com.translate.goog/watch?_x_tr_sl=auto&v=EVIL&_x_tr_tl=en',
+        'https://a.r.us-east-1.awstrack.me/L0/https:%2F%2Fwww.youtube.com%2Fwatch%3Fv=EVIL/1/0100018a-0/AbC=380',
+        'https://click.redditmail.com/CL0/https:%2F%2Fwww.youtube.com%2Fwatch%3Fv=EVIL/1/0100018a-0/AbC=380',
+        'https://click.pstmrk.it/3s/www.youtube.com%2Fwatch%3Fv%3DEVIL/AbC/xyz',
+      ],
       ['https://www.youtube.com/watch?v=GOOD', 'https://www.youtube.com/watch?v=evil', 'https://www.youtube.com/'],
     ],
     [
@@ -484,7 +496,7 @@ describe('A reported page is BLOCKED in all its forms, and no other page', () =>
     ['https://www.google.com/maps/d/viewer?mid=EVIL', ['https://www.google.com/maps/d/u/0/viewer?mid=EVIL'], ['https://www.google.com/maps/d/viewer?mid=GOOD', 'https://www.google.com/']],
     ['https://www.paypal.com/donate/?hosted_button_id=EVIL', ['https://paypal.com/cgi-bin/webscr?cmd=x&hosted_button_id=EVIL'], ['https://www.paypal.com/donate/?hosted_button_id=GOOD', 'https://www.paypal.com/signin']],
     ['https://steamcommunity.com/sharedfiles/filedetails/?id=1', ['https://steamcommunity.com/workshop/filedetails/?id=1'], ['https://steamcommunity.com/sharedfiles/filedetails/?id=2', 'https://steamcommunity.com/']],
-    ['https://news.ycombinator.com/item?id=1', [], ['https://news.ycombinator.com/item?id=2', 'https://news.ycombinator.com/']],
+    ['https://news.ycombinator.com/item?id=1', ['https://news-ycombinator-com.translate.goog/item?_x_tr_sl=a&id=1&_x_tr_tl=b'], ['https://news.ycombinator.com/item?id=2', 'https://news.ycombinator.com/']],
     ['https://bitcointalk.org/index.php?topic=1.0', [], ['https://bitcointalk.org/index.php?topic=2.0']],
     ['https://onedrive.live.com/redir?resid=EVIL', ['https://onedrive.live.com/embed?cid=1&resid=EVIL&authkey=x', 'https://onedrive.live.com/view?resid=EVIL&authkey=a&id=1', 'https://onedrive.live.com/edit?resid=EVIL&id=1'], ['https://onedrive.live.com/redir?resid=GOOD']],
     ['https://app.powerbi.com/view?r=EVIL', [], ['https://app.powerbi.com/view?r=GOOD', 'https://app.powerbi.com/']],

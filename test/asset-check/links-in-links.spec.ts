@@ -29,6 +29,7 @@ const percent = (text: string, times: number): string =>
 /** Writes the target in an encoding of the table. */
 const WRITE: Readonly<Record<string, (link: string, times: number) => string>> = {
   link: percent,
+  segment: (link, times) => `${percent(link, times)}/1/0100018a-${times}/AbC=380`,
   base64,
   a1base64: (link) => `a1${base64(link)}`,
   token: (link) => `${base64(JSON.stringify({ p: 1, e: link }))}.signature`,
@@ -161,6 +162,10 @@ describe('A status of one link of a sender', () => {
 describe('A proxied host and a payment to a federated name', () => {
   it.each([
     'https://evil.example.mcas.ms/p',
+    'https://evil-example.translate.goog/p?_x_tr_sl=auto',
+    'https://example.translate.goog/?_x_tr_hp=evil-&_x_tr_sl=auto',
+    'https://1-evil-example.translate.goog/?_x_tr_enc=1',
+    'https://xample.translate.goog/?_x_tr_enc=0,1&_x_tr_hp=1-evil-e',
     'https://links.us1.defend.egress.com/Warning?crId=1&@OriginalLink=evil.example',
     'web+stellar:pay?destination=mallory*evil.example&amount=1',
     'web+stellar:pay?destination=mallory%2Aevil.example',

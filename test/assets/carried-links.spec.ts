@@ -51,6 +51,32 @@ describe('A link that carries another link', () => {
     );
   });
 
+  it.each([
+    ['https://0-80ak6aa92e-com.translate.goog/?_x_tr_sl=auto&_x_tr_enc=0', 'URL:xn--80ak6aa92e.com'],
+    ['https://weebly-com.translate.goog/a?_x_tr_hp=evilsite-&_x_tr_sl=auto', 'PAGE:evilsite.weebly.com/a'],
+    ['https://1-cn--sec-com.translate.goog/a?_x_tr_enc=1', 'PAGE:cn-sec.com/a'],
+    ['https://0-a-com.translate.goog/a?_x_tr_sl=auto', 'PAGE:0.a.com/a'],
+    ['https://xn----80ak6aa92e-com.translate.goog/', 'URL:xn--80ak6aa92e.com'],
+    ['https://x-com.translate.goog/search?_x_tr_sl=auto&q=a&_x_tr_tl=en#b', 'PAGE:x.com/search?q=a'],
+    [
+      'https://a.r.us-east-1.awstrack.me/L0/https:%2F%2Fx.com%2Fsearch%3Fq=a%252Fb/1/0100018a/AbC=380?c=1',
+      'PAGE:x.com/search?q=a%2Fb',
+    ],
+    ['https://a.r.us-east-1.awstrack.me/L0/https://x.com/search/1', 'PAGE:x.com/search/1'],
+    ['https://click.pstmrk.it/3s/evil.example%2Flogin/AbC/xyz', 'PAGE:evil.example/login'],
+  ])('is stored without what the carrier adds to it: %s', (content, key) => {
+    expect(assetKey({ type: 'PAGE', content })).toBe(key);
+  });
+
+  it('is not read if a translator names no host', () => {
+    const content = 'https://evil-example.translate.goog/?_x_tr_hp=good.example/';
+    expect(parseContent(content).parsed).toMatchObject({
+      keys: [`URL:${content}`, `PAGE:${content}`],
+      isUncertain: true,
+    });
+    expect(wrappingHostsOf(content)).toEqual(['evil-example.translate.goog']);
+  });
+
   it('has the same result through two random wrapping links as through one', () => {
     const wrappingLink = fc.constantFrom(
       ...[...WEB_WRAPPING_LINKS, ...APP_WRAPPING_LINKS].filter((form) =>

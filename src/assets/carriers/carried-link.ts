@@ -4,7 +4,7 @@ import { endOfPath, lastTwoLabels, type Location, trimLikeUrlParser } from '../l
 import { decodeOnce, searchOnce } from '../copied-text.js';
 import { isEqual } from '../profiles/site.js';
 import { CARRIERS, LOGIN_MODE, LOGIN_PAGE, RETURN_PARAMETER } from './carrier-table.js';
-import { ENCODINGS, proxiedHost, withScheme } from './encodings.js';
+import { ENCODINGS, proxiedLinks, withScheme } from './encodings.js';
 
 interface Form {
   /** Segments of the path in lower case; `*` matches any segment. */
@@ -155,6 +155,9 @@ const valuesOf = (parameters: readonly Parameter[], wanted: string): readonly st
 /** A dot or colon separates a link from a command of the app. A number is an IPv4 address. */
 const MAY_BE_LINK = /[.:%]|^(?:\d+|0x[0-9a-f]+)(?:[/?#]|$)/i;
 
+/** A segment of a path in which slashes are percent-encoded. */
+const ENCODED_SEGMENT = /^[^/\\]*%(?:25)*2f[^/\\]*/i;
+
 interface Parts {
   readonly path: string;
   /** Query and fragment. */
@@ -193,17 +196,21 @@ const matchForm = (form: Form, { path, end, query, fragment }: Parts): CarriedLi
   if (at === undefined) return undefined;
   const decode = ENCODINGS[form.encoding]!;
   if (form.parameter === undefined) {
-    const rest = path.slice(at);
-    if (form.encoding !== 'link') return rest === '' ? undefined : decoded([trimLikeUrlParser(rest + end)], form);
+    const left = path.slice(at);
+    if (form.encoding !== 'link' && form.encoding !== 'segment')
+      return left === '' ? undefined : decoded([trimLikeUrlParser(left + end)], form);
+    const rest = form.encoding === 'segment' ? (ENCODED_SEGMENT.exec(left)?.[0] ?? left) : left;
+    // What follows the segment with the link belongs to the carrier.
+    const behind = rest === left ? end : '';
     if (!MAY_BE_LINK.test(rest)) return undefined;
     // A link that is percent-encoded as a whole has its own query, and the query behind it belongs to the carrier.
     const percent = rest.indexOf('%');
     const isEncoded = percent !== -1 && !rest.slice(0, percent).includes('/');
     const link = isEncoded ? decodeOnce(rest) : rest;
-    const links = decode(isEncoded && link.includes('?') ? link : link + end);
+    const links = decode(isEncoded && link.includes('?') ? link : link + behind);
     // Undecoded, the text before the @ is a user.
     return isEncoded && rest.includes('@')
-      ? { links: [...links, ...decode(rest + end)], isUnderstood: false }
+      ? { links: [...links, ...decode(rest + behind)], isUnderstood: false }
       : { links, isUnderstood: true };
   }
   if (form.parameter === '') {
@@ -237,8 +244,8 @@ const decoded = (texts: readonly string[], { encoding }: Form): CarriedLinks => 
  * @returns undefined if the link carries no link
  */
 export const carriedLinks = (hostOrScheme: string, rest: string): CarriedLinks | undefined => {
-  const proxied = proxiedHost(hostOrScheme);
-  if (proxied !== undefined) return { links: [`https://${proxied}${rest}`], isUnderstood: true };
+  const proxied = proxiedLinks(hostOrScheme, rest);
+  if (proxied !== undefined) return { links: proxied, isUnderstood: proxied.length > 0 };
   const forms = rest === '' || rest === '/' ? undefined : formsOf(hostOrScheme);
   if (forms === undefined) return undefined;
   const parts = partsOf(rest);

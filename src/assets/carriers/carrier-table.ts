@@ -10,6 +10,7 @@
  * stands before its parameters is the route of a form (`#ROUTE?`). A word in braces marks the position of the carried
  * link and names its encoding:
  * - `{link}` percent-encoded or not; at the end of a path, the rest of the link
+ * - `{segment}` up to the next slash, if slashes before it are percent-encoded; otherwise as `{link}`
  * - `{base64}` and `{a1base64}` (after two letters that mark the encoding) base64, also for URLs
  * - `{domain}` only the host of the target
  * - `{dashes}` Proofpoint version 2: `-` stands for `%`, and `_` for `/`
@@ -35,8 +36,8 @@ export const CARRIERS = `
   *.fortimailcloud.com fmlurlsvc?url={link}
   outlook.office.com outlook.office365.com outlook.live.com owa/redir.aspx?url={link}
   deref-gmx.net deref-gmx.com deref-web.de deref-mail.com mail/client/dereferrer?redirecturl={link} mail/client/*/dereferrer?redirecturl={link}
-  *.awstrack.me l0/{link}
-  click.pstmrk.it track.pstmrk.it 2s/{link} 3s/{link}
+  *.awstrack.me l0/{segment}
+  click.pstmrk.it track.pstmrk.it 2s/{segment} 3s/{segment}
   mandrillapp.com track/click/*/{link} track/click.php?url={link}
   link.naver.com bridge?url={link}
   *.trendmicro.com wis/clicktime/v1/query?url={link}
@@ -67,6 +68,7 @@ export const CARRIERS = `
   *.doubleclick.net ddm/*/*?{link} pcs/click?adurl={link} aclk?adurl={link} pagead/aclk?adurl={link}
   translate.google.com translate.googleusercontent.com translate?u={link} translate_c?u={link} website?u={link}
   translate.yandex.com translate.yandex.ru translate?url={link}
+  translated.turbopages.org proxy_u/*/https/{link} proxy_u/*/http/{link} // Yandex Translate
   translatetheweb.com microsofttranslator.com ?a={link} bv.aspx?a={link}
   papago.naver.net website?url={link}
   cdn.ampproject.org *.cdn.ampproject.org *.bing-amp.com c/s/{link} v/s/{link} a/s/{link} wp/s/{link} c/{link} v/{link}
@@ -87,7 +89,7 @@ export const CARRIERS = `
   steamcommunity.com linkfilter?u={link} linkfilter?url={link} linkfilter/{link}
   steam: openurl/{link} openurl_external/{link}
   store.steampowered.com help.steampowered.com linkfilter?url={link} linkfilter?u={link}
-  click.redditmail.com cl0/{link}
+  click.redditmail.com cl0/{segment}
   tiktok.com link/v2?target={link}
   out.reddit.com ...?url={link}
   vk.com vk.ru away.vk.com away.php?to={link} away?to={link}

@@ -1,5 +1,6 @@
 import { bech32 } from '@scure/base';
 import { decodeOnce } from '../copied-text.js';
+import { isDnsName, queryOf } from '../location.js';
 import { PROXIES } from './carrier-table.js';
 
 /** Returns the links in an encoded text; an empty array if the text cannot be decoded. */
@@ -65,6 +66,7 @@ const WEB_LINK_IN_TEXT = /https?:\/\/[^\s"'\\<>]+|(?<="url"\s{0,8}:\s{0,8}")[^\s
 /** The encodings of carried links, by the word in braces in the table of carriers. */
 export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
   link: (text) => [withScheme(text)],
+  segment: (text) => [withScheme(text)],
   account: (text) => [text],
   base64: fromBase64,
   token: fromToken,
@@ -80,11 +82,40 @@ export const ENCODINGS: Readonly<Record<string, DecodeLinks>> = {
   json: (text) => (text.replaceAll(String.raw`\/`, '/').match(WEB_LINK_IN_TEXT) ?? []).map(withScheme),
 };
 
+const TRANSLATOR = '.translate.goog';
+const TRANSLATOR_PARAMETER = /^_x_tr_/;
+
 /**
- * Decodes the host that a proxy opens. The host of a page that Google translates has dashes for dots:
- * `evil--a-example.translate.goog` shows `evil-a.example`.
+ * Decodes the host of a page that Google translates, which has dashes for dots: `evil--a-example.translate.goog` shows
+ * `evil-a.example`. Parameters have the start of a long host, and tell what the mark at the start of the host means:
+ * https://developers.google.com/search/docs/appearance/ad-network-and-translation
  */
-export const proxiedHost = (host: string): string | undefined =>
-  host.endsWith('.translate.goog')
-    ? host.slice(0, -'.translate.goog'.length).replaceAll('--', '\0').replaceAll('-', '.').replaceAll('\0', '-')
-    : PROXIES.exec(host)?.[1];
+const translatedHost = (label: string, query: URLSearchParams): string => {
+  const marks = (query.get('_x_tr_enc') ?? '').split(',');
+  const encoded = (query.get('_x_tr_hp') ?? '') + label;
+  const name = marks.includes('1') && encoded.startsWith('1-') ? encoded.slice('1-'.length) : encoded;
+  const isPunycode = marks.includes('0') && name.startsWith('0-');
+  // A dash between letters is a dot, and two dashes are one. The dashes of `xn--` are written as they are.
+  const host = (isPunycode ? name.slice('0-'.length) : name).replace(/\b-\b/g, '.').replaceAll('--', '-');
+  return (isPunycode ? `xn--${host}` : host).toLowerCase();
+};
+
+const withoutTranslatorParameters = (rest: string): string =>
+  rest.replace(/^([^?#]*)\?([^#]*)/, (_, path: string, query: string) => {
+    const kept = query.split('&').filter((parameter) => !TRANSLATOR_PARAMETER.test(parameter));
+    return kept.length === 0 ? path : `${path}?${kept.join('&')}`;
+  });
+
+/**
+ * Returns the link that a proxy opens; an empty array if its host cannot be decoded.
+ * @param rest path, query and fragment, as in `Location`
+ * @returns undefined if the host is no proxy
+ */
+export const proxiedLinks = (host: string, rest: string): readonly string[] | undefined => {
+  if (!host.endsWith(TRANSLATOR)) {
+    const [, proxied] = PROXIES.exec(host) ?? [];
+    return proxied === undefined ? undefined : [`https://${proxied}${rest}`];
+  }
+  const shown = translatedHost(host.slice(0, -TRANSLATOR.length), queryOf(rest));
+  return isDnsName(shown) ? [`https://${shown}${withoutTranslatorParameters(rest)}`] : [];
+};
