@@ -85,6 +85,7 @@ export class ByteBudget {
 export class Charge {
   private reserved = 0;
   private arrived = 0;
+  private isReleased = false;
 
   constructor(
     private readonly budget: ByteBudget,
@@ -93,15 +94,17 @@ export class Charge {
 
   /**
    * Reserves bytes before they arrive.
-   * @throws TooManyRequests, Unavailable
+   * @throws TooManyRequests, Unavailable, Error after the release
    */
   announce(bytes: number): void {
+    this.requireUnreleased();
     this.budget.check(bytes, bytes);
     this.reserve(bytes);
   }
 
-  /** @throws TooManyRequests, Unavailable */
+  /** @throws TooManyRequests, Unavailable, Error after the release */
   add(bytes: number): void {
+    this.requireUnreleased();
     const size = this.arrived + bytes;
     this.budget.check(bytes, Math.max(size, this.reserved));
     this.reserve(size - this.reserved);
@@ -109,9 +112,15 @@ export class Charge {
     this.arrived = size;
   }
 
+  /** Ends the charge. The rest of a body may arrive after its response, and nobody would release what it adds. */
   release(): void {
+    this.isReleased = true;
     this.budget.release(this.owner, this.reserved, this.arrived);
     this.reserved = this.arrived = 0;
+  }
+
+  private requireUnreleased(): void {
+    if (this.isReleased) throw new Error('The charge has been released');
   }
 
   private reserve(bytes: number): void {

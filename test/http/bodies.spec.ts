@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { issueApiKey, revokeApiKey } from '../../src/api-keys/api-keys.js';
+import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { JsonBoundsChecker } from '../../src/http/json.js';
 import { sharedApp } from '../support/open-for-tests.js';
 import { type ApiResponse } from '../support/call.js';
@@ -164,6 +166,15 @@ describe('The bodies of an organization', () => {
     const queued = open(BULK, { 'Content-Length': 5 * MiB });
     queued.socket.end(large);
     await new Promise((resolve) => queued.socket.on('close', resolve));
+    const issued = await issueApiKey(app.log, { scopes: ['read', 'write'], organization: 'acme' });
+    await app.app.get(KeyRing).refresh();
+    const revoked = open(BULK, { 'Content-Length': 5 * MiB, 'X-Api-Key': issued.key, Expect: '100-continue' });
+    await revoked.until(/^HTTP\/1\.1 100 /);
+    revoked.socket.write('{');
+    await revokeApiKey(app.log, issued.id);
+    await revoked.until(/HTTP\/1\.1 401 /);
+    revoked.socket.end(large.slice(1));
+    await new Promise((resolve) => revoked.socket.on('close', resolve));
     // If the bytes of any request were still charged, three of these requests would exceed the limit.
     await eventuallyPasses(async () => {
       const answers = await Promise.all([post(BULK, large), post(BULK, large), post(BULK, large)]);

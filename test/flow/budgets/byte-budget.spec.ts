@@ -26,7 +26,18 @@ describe('A byte budget', () => {
     expect(budget.total).toBe(15);
     for (const charge of [one, two, three, one]) charge.release();
     expect(budget.total).toBe(0);
-    three.announce(10);
+    new Charge(budget, 'b').announce(10);
+  });
+
+  it('charges nothing to a charge that has been released', () => {
+    const budget = budgetOf({ perOwner: 10, total: 15 });
+    const released = new Charge(budget, 'a');
+    released.announce(6);
+    released.release();
+    expect(() => released.announce(6)).toThrow('released');
+    expect(() => released.add(6)).toThrow('released');
+    expect(budget.total).toBe(0);
+    new Charge(budget, 'a').announce(10);
   });
 
   it('reserves the last part of the total for small items', () => {
@@ -50,7 +61,7 @@ describe('A byte budget', () => {
     expect(() => new Charge(budget, 'b').add(1)).toThrow(Unavailable);
     large.release();
     new Charge(budget, 'b').add(1);
-    expect(() => large.add(15)).toThrow(Unavailable);
+    expect(() => new Charge(budget, 'a').add(15)).toThrow(Unavailable);
   });
 
   it('reports when more than half of the total is held', () => {
