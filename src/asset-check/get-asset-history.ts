@@ -39,29 +39,37 @@ export class GetAssetHistoryHandler implements IQueryHandler<GetAssetHistory> {
    * @throws Unavailable if the log or the database cannot be reached
    */
   async execute({ organization, content }: GetAssetHistory): Promise<AtPosition<AssetHistoryResponse>> {
-    // The statuses in memory were read from the same tables before, so the history includes everything up to their position.
-    const position = BigInt(this.configured.own?.position ?? -1);
     const { parsed, code, internalAddress } = parseContent(content);
     const asset = parsed ?? internalAddress;
     const understood = asset && { type: asset.type, content: asset.name };
     if (code !== undefined)
-      return { result: { asset: understood, code, statuses: [], hasMore: false, lists: [] }, position };
-    // One additional entry tells whether older statuses exist.
+      return {
+        result: { asset: understood, code, statuses: [], hasMore: false, lists: [] },
+        position: this.position(),
+      };
     const keys = [...parsed.keys, ...(parsed.blockingKeys ?? [])];
-    const entries = await this.concurrency.run(organization, `history ${keys.join(' ')}`, () =>
-      this.entries.newest(keys, organization, MAX_ENTRIES + 1),
-    );
-    const result = {
-      asset: understood,
-      statuses: entries.slice(0, MAX_ENTRIES).map((entry) => ({
-        ...entry,
-        from: formatInstant(entry.from),
-        expiresAt: entry.expiresAt === undefined ? undefined : formatInstant(entry.expiresAt),
-      })),
-      hasMore: entries.length > MAX_ENTRIES,
-      lists: await this.checkLists(parsed),
-    };
-    return { result, position };
+    // The lists are checked by their text of the asset, which the keys do not determine.
+    return this.concurrency.run(organization, JSON.stringify(['history', content]), async () => {
+      const position = this.position();
+      // One additional entry tells whether older statuses exist.
+      const entries = await this.entries.newest(keys, organization, MAX_ENTRIES + 1);
+      const result = {
+        asset: understood,
+        statuses: entries.slice(0, MAX_ENTRIES).map((entry) => ({
+          ...entry,
+          from: formatInstant(entry.from),
+          expiresAt: entry.expiresAt === undefined ? undefined : formatInstant(entry.expiresAt),
+        })),
+        hasMore: entries.length > MAX_ENTRIES,
+        lists: await this.checkLists(parsed),
+      };
+      return { result, position };
+    });
+  }
+
+  /** The statuses in memory were read from the same tables before, so a history includes everything up to their position. */
+  private position(): bigint {
+    return BigInt(this.configured.own?.position ?? -1);
   }
 
   /** Returns the current result of each list, and since when the list has the matching entry. */

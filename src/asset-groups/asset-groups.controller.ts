@@ -172,6 +172,7 @@ export class GroupAssetsController {
   }
 
   @Get('assets')
+  @Header('Content-Type', 'application/json; charset=utf-8')
   @Access(READ_ACCESS)
   @ApiOperation({
     summary: 'List the assets of a group',
@@ -186,7 +187,7 @@ export class GroupAssetsController {
     @Param('id') id: string,
     @Query() { limit, cursor }: GroupAssetsRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<GroupAssetPageDto> {
+  ): Promise<string> {
     const pageSize = Number(limit ?? DEFAULT_LIMIT);
     const list = new ListGroupAssets({ organization, groupId: groupIdOf(id), limit: pageSize, cursor });
     return this.tokens.addTo(reply, await this.queries.execute(list));

@@ -14,7 +14,7 @@ import { TimeSlices, type Work } from '../flow/turns.js';
 import { PageCursors } from '../http/responses/page-cursor.js';
 import { RequestConcurrency, TIME_LIMIT_MS } from '../read-models/request-concurrency.js';
 import { GroupFinder } from './load-groups.js';
-import { type GroupAssetDto, type GroupAssetPageDto, INVALID_CURSOR } from './asset-groups.dto.js';
+import { type GroupAssetDto, INVALID_CURSOR } from './asset-groups.dto.js';
 import { limit } from '../limits.js';
 
 /** The estimated size in bytes of a row whose asset is only in the log. */
@@ -78,7 +78,8 @@ interface RequestedPage {
   readonly cursor?: string | undefined;
 }
 
-export class ListGroupAssets extends queryOf<AtPosition<GroupAssetPageDto>, RequestedPage>() {}
+/** A page as JSON (`GroupAssetPageDto`), which the requests that share the page also share. */
+export class ListGroupAssets extends queryOf<AtPosition<string>, RequestedPage>() {}
 
 /** The largest page in bytes of JSON. One asset takes at most a tenth of a page. */
 const MAX_PAGE = limit("page of a group's assets", 256 * 1_024, 'bytes', 'request', 'the page is shorter');
@@ -107,7 +108,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
    * @throws TooManyRequests if too many requests of the organization are waiting
    * @throws Unavailable if the log or the database is unavailable
    */
-  async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<AtPosition<GroupAssetPageDto>> {
+  async execute({ organization, groupId, limit, cursor }: ListGroupAssets): Promise<AtPosition<string>> {
     const cursors = new PageCursors(await this.log.id(), 'group assets', INVALID_CURSOR);
     const [after] = cursor === undefined ? FIRST : cursors.read([organization, groupId], cursor, FIRST);
     const key = JSON.stringify(['assets', groupId, limit, after]);
@@ -120,7 +121,7 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     limit: number,
     after: string,
     cursors: PageCursors,
-  ): Promise<AtPosition<GroupAssetPageDto>> {
+  ): Promise<AtPosition<string>> {
     // The members are read later, so they include everything up to this position.
     const { position } = await this.groups.get(organization, groupId);
     // The extra row shows whether there is another page.
@@ -130,7 +131,8 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
     const assets = await this.slices.run(organization, fill(rows, missing, limit));
     const hasMore = assets.length < rows.length || (rows.at(-1)?.bytes ?? 0) >= MAX_PAGE;
     const nextCursor = hasMore ? cursors.write([organization, groupId], [rows[assets.length - 1]!.hash]) : undefined;
-    return { result: { assets, ...(hasMore && { nextCursor }) }, position };
+    const next = nextCursor === undefined ? '' : `,"nextCursor":${JSON.stringify(nextCursor)}`;
+    return { result: `{"assets":[${assets.join(',')}]${next}}`, position };
   }
 
   /** Reads assets from the log, for rows that an earlier version wrote without the asset. */
@@ -151,14 +153,14 @@ export class ListGroupAssetsHandler implements IQueryHandler<ListGroupAssets> {
   }
 }
 
-/** Returns as many assets as fit into a page, but at least one. */
-function* fill(rows: readonly Row[], missing: ReadonlyMap<string, Asset>, limit: number): Work<GroupAssetDto[]> {
-  const assets: GroupAssetDto[] = [];
+/** Returns as many assets as fit into a page, but at least one, each as JSON. */
+function* fill(rows: readonly Row[], missing: ReadonlyMap<string, Asset>, limit: number): Work<string[]> {
+  const assets: string[] = [];
   let bytes = 0;
   for (const { hash, type, content, version } of rows.slice(0, limit)) {
     const stored = type === null || content === null ? missing.get(hash)! : { type, content };
-    const asset = { ...stored, since: formatInstant(timeOf(version)) };
-    bytes += Buffer.byteLength(JSON.stringify(asset)) + 1;
+    const asset = JSON.stringify({ ...stored, since: formatInstant(timeOf(version)) } satisfies GroupAssetDto);
+    bytes += Buffer.byteLength(asset) + 1;
     if (bytes > MAX_PAGE && assets.length > 0) break;
     assets.push(asset);
     yield;

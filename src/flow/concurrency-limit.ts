@@ -1,5 +1,6 @@
 import { TooManyRequests, Unavailable, Unprocessable } from '../errors.js';
 import { limit } from '../limits.js';
+import type { TimeSlices } from './turns.js';
 
 /** Limits how many jobs run at the same time. Further jobs wait in order, and can be rejected together. */
 export class Semaphore {
@@ -85,7 +86,14 @@ export class ConcurrencyLimit {
   /** Only organizations with running jobs. */
   private readonly queues = new Map<string, Queue>();
 
-  constructor(private readonly limits: ConcurrencyLimits) {}
+  /**
+   * @param slices where requests that share a run continue in turn: they end together, however many there are, and sending
+   *   each of their responses takes time; undefined if no job has a key
+   */
+  constructor(
+    private readonly limits: ConcurrencyLimits,
+    private readonly slices?: TimeSlices,
+  ) {}
 
   /**
    * Runs a job, after it has waited for a free slot of its organization if necessary.
@@ -94,6 +102,16 @@ export class ConcurrencyLimit {
    * @throws Unavailable if the job has waited for `waitTimeoutMs`
    */
   run<Result>(organization: string, key: string | undefined, job: () => Promise<Result>): Promise<Result> {
+    const result = this.runOrJoin(organization, key, job);
+    const { slices } = this;
+    return key === undefined || slices === undefined ? result : result.finally(() => slices.waitForTurn(organization));
+  }
+
+  private runOrJoin<Result>(
+    organization: string,
+    key: string | undefined,
+    job: () => Promise<Result>,
+  ): Promise<Result> {
     let queue = this.queues.get(organization);
     if (!queue) this.queues.set(organization, (queue = { running: 0, waiting: [] }));
     const equal = key === undefined ? undefined : queue.waiting.find((waiting) => waiting.key === key);

@@ -129,6 +129,9 @@ const MAX_IDLE_TURNS = 4;
 /** The longest time that one job may work before the next job, in ms. */
 const MAX_SHARE_MS = 1;
 
+/** Calls `then` after the microtasks that are queued now, and all microtasks that these queue. */
+const afterMicrotasks = (then: () => void): void => queueMicrotask(() => process.nextTick(then));
+
 /** @returns whether the job is complete */
 type Job = () => boolean;
 
@@ -143,6 +146,8 @@ export class TimeSlices {
   private isScheduled = false;
   private hasAccepted = false;
   private idleTurns = 0;
+  /** Whether somebody who has waited for a turn may still have to use it, in microtasks. */
+  private isContinuing = false;
 
   /** Whether this turn of the event loop has used up its time. */
   isOver(): boolean {
@@ -153,15 +158,24 @@ export class TimeSlices {
   /** Runs a short job, immediately if no other job waits and this turn has time left, which is nearly always the case. */
   begin(owner: string, job: () => void): void {
     if (!this.isOver() && this.queue.isEmpty) return job();
-    this.add(owner, () => {
-      job();
-      return true;
-    });
+    this.addShort(owner, job);
   }
 
-  /** Waits until the owner may continue, which is immediately under the conditions of `begin`. */
+  /**
+   * Waits until the owner may continue, which is immediately under the conditions of `begin`. Of those that resume together,
+   * such as requests that share a result, only the first continues immediately: the turn has time left until the microtasks
+   * of the first have run.
+   */
   waitForTurn(owner: string): Promise<void> {
-    return new Promise((resolve) => this.begin(owner, resolve));
+    return new Promise((resolve) => {
+      const proceed = (): void => {
+        this.isContinuing = true;
+        afterMicrotasks(() => (this.isContinuing = false));
+        resolve();
+      };
+      if (this.isContinuing) this.addShort(owner, proceed);
+      else this.begin(owner, proceed);
+    });
   }
 
   /** Runs long work in slices. */
@@ -191,6 +205,13 @@ export class TimeSlices {
     this.hasAccepted = true;
   }
 
+  private addShort(owner: string, job: () => void): void {
+    this.add(owner, () => {
+      job();
+      return true;
+    });
+  }
+
   private add(owner: string, job: Job): void {
     this.queue.add(owner, job);
     if (!this.isScheduled) this.schedule();
@@ -213,8 +234,7 @@ export class TimeSlices {
   };
 
   /**
-   * The measurement of a job ends in a microtask, so that it includes the microtasks of the job. Most of the work of a
-   * request runs in its microtasks.
+   * The measurement of a job ends after the microtasks of the job. Most of the work of a request runs in its microtasks.
    */
   private readonly next = (): void => {
     if (this.isOver()) return;
@@ -223,7 +243,7 @@ export class TimeSlices {
     const { name, job, spend } = next;
     const startedAt = performance.now();
     if (!job()) this.queue.add(name, job);
-    queueMicrotask(() => {
+    afterMicrotasks(() => {
       spend(performance.now() - startedAt);
       this.next();
     });

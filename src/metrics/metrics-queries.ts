@@ -7,6 +7,7 @@ import type { Connection } from '../postgres/statement.js';
 import { isStatementTimeout, TIMED_OUT_RETRY_SECONDS } from '../postgres/transient-errors.js';
 import { MetricsPool } from '../read-models/pools.js';
 import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
+import { TimeSlices } from '../flow/turns.js';
 import { type RequestedRange, type Range, rangeAt } from '../http/parameters.js';
 import { lacksHistory, type Moment, READ_MOMENT } from './past-sql.js';
 
@@ -47,13 +48,16 @@ const requireHistory = async (replica: Connection): Promise<void> => {
 /** Runs metrics queries, with a limit of concurrent queries for each organization. */
 @Injectable()
 export class MetricsQueries {
-  private readonly concurrency = new ConcurrencyLimit(CONCURRENCY);
+  private readonly concurrency: ConcurrencyLimit;
 
   constructor(
     private readonly pool: MetricsPool,
     private readonly replicas: Replicas = NO_REPLICAS,
     private readonly clock: DatabaseClock = new DatabaseClock(),
-  ) {}
+    slices: TimeSlices = new TimeSlices(),
+  ) {
+    this.concurrency = new ConcurrencyLimit(CONCURRENCY, slices);
+  }
 
   /**
    * Waits until the organization may run a query, checks the brand, then calls `answer`.

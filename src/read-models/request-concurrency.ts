@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
+import { TimeSlices } from '../flow/turns.js';
 
 /** Timeout of a statement of a request. */
 export const TIME_LIMIT_MS = 2_500;
@@ -18,7 +19,7 @@ const CONCURRENCY = declareQueue({
  */
 @Injectable()
 export class RequestConcurrency extends ConcurrencyLimit {
-  constructor() {
-    super(CONCURRENCY);
+  constructor(slices: TimeSlices) {
+    super(CONCURRENCY, slices);
   }
 }

@@ -9,6 +9,7 @@ import { Checkpoints } from '../read-models/checkpoints.js';
 import { NO_REPLICAS, Replicas, TooOld } from '../read-models/replicas.js';
 import { ConcurrencyLimit, declareQueue } from '../flow/concurrency-limit.js';
 import { singleFlight } from '../flow/shared-work.js';
+import { TimeSlices } from '../flow/turns.js';
 import { RecordsPool } from '../read-models/pools.js';
 
 export const SELECT_MOMENT = `
@@ -140,15 +141,18 @@ interface SharedQuery<Read, Result> {
 /** Runs the queries of lists and of the feed, with limits per organization. */
 @Injectable()
 export class RecordQueries {
-  private readonly concurrency = new ConcurrencyLimit(LISTS);
-
-  private readonly feedConcurrency = new ConcurrencyLimit(FEED);
+  private readonly concurrency: ConcurrencyLimit;
+  private readonly feedConcurrency: ConcurrencyLimit;
 
   constructor(
     private readonly pool: RecordsPool,
     private readonly backfill: InitialBackfill,
     private readonly replicas: Replicas = NO_REPLICAS,
-  ) {}
+    slices: TimeSlices = new TimeSlices(),
+  ) {
+    this.concurrency = new ConcurrencyLimit(LISTS, slices);
+    this.feedConcurrency = new ConcurrencyLimit(FEED, slices);
+  }
 
   /**
    * Runs a query of the feed as `run` does, with separate limits, because a change wakes many waiting requests of an

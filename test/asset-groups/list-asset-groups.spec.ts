@@ -64,8 +64,9 @@ const logOf = async (
 };
 
 const newList = (log: InMemoryEventLog) => {
-  const slices = new GroupSlices(database.pool, log, new TimeSlices());
-  const handler = new ListAssetGroupsHandler(new RequestConcurrency(), slices);
+  const timeSlices = new TimeSlices();
+  const slices = new GroupSlices(database.pool, log, timeSlices);
+  const handler = new ListAssetGroupsHandler(new RequestConcurrency(timeSlices), slices);
   return {
     slices,
     list: async (organization: string) => (await handler.execute(new ListAssetGroups(organization))).result,

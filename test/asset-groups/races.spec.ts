@@ -6,6 +6,7 @@ import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { ChangeMembership } from '../../src/asset-groups/change-membership.js';
 import { CreateAssetGroup, DeleteAssetGroup } from '../../src/asset-groups/group-commands.js';
 import { ListAssetGroups } from '../../src/asset-groups/list-asset-groups.js';
+import type { GroupAssetPageDto } from '../../src/asset-groups/asset-groups.dto.js';
 import { ListGroupAssets } from '../../src/asset-groups/list-group-assets.js';
 import { Conflict } from '../../src/errors.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -59,7 +60,8 @@ describe('Two instances on one database', () => {
     const { result } = await instance(n)
       .app.get(QueryBus)
       .execute(new ListGroupAssets({ organization, groupId: group, limit: 1_000 }));
-    return result.assets.map(({ content }) => content).sort();
+    const { assets } = JSON.parse(result) as GroupAssetPageDto;
+    return assets.map(({ content }) => content).sort();
   };
   const follow = (): Projecting => startProjecting(instances[0]!.log, instances[0]!.pool, [assetGroups]);
   const project = (): Promise<unknown> => projectToHead(instances[0]!.log, instances[0]!.pool, [assetGroups]);

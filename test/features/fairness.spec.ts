@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'pg';
+import { ConcurrencyLimit } from '../../src/flow/concurrency-limit.js';
 import { TimeSlices } from '../../src/flow/turns.js';
 import { ExportPool, MetricsPool, RecordsPool } from '../../src/read-models/pools.js';
 import { startApp, type TestApp } from '../support/app.js';
@@ -109,7 +110,8 @@ describe('The concurrency limit of an organization', () => {
       const metrics = toJson.mock.calls.filter(([value]) => Object.hasOwn(Object(value), 'blockedByDay'));
       // The text of the first query, and the text that the ten waiting requests share.
       expect(metrics).toHaveLength(2);
-      expect(waitForTurn).toHaveBeenCalledTimes(11);
+      // Each waits for its turn after the query, and after the text.
+      expect(waitForTurn).toHaveBeenCalledTimes(22);
     } finally {
       toJson.mockRestore();
       waitForTurn.mockRestore();
@@ -118,13 +120,14 @@ describe('The concurrency limit of an organization', () => {
 
   it.each([
     // Texts of up to 4 MiB are also written in slices: those of the first two, and that of the ten that wait.
-    ['getTaxiiObjects', 3],
-    ['getTaxiiManifest', 3],
-    ['getFeed', 3],
-    ['listThreats', 0],
+    ['getTaxiiObjects', 3, 12],
+    ['getTaxiiManifest', 3, 12],
+    ['getFeed', 3, 12],
+    // Each waits for its turn after the query, and after the text.
+    ['listThreats', 0, 24],
   ])(
     'lets requests that wait for the same %s share one text, and sends their responses in turn',
-    async (operation, texts) => {
+    async (operation, texts, turns) => {
       const n = 30;
       const { organization, send } = await newOrganization();
       await app.log.appendAll([stored(sentThreat('threat-1', { organization }))]);
@@ -144,13 +147,31 @@ describe('The concurrency limit of an organization', () => {
         });
         expect(await Promise.all(requests)).toEqual(Array(12).fill(200));
         const runs = run.mock.calls.filter(([owner]) => owner === organization);
-        expect([runs.length, waitForTurn.mock.calls.length]).toEqual([texts, 12]);
+        expect([runs.length, waitForTurn.mock.calls.length]).toEqual([texts, turns]);
       } finally {
         run.mockRestore();
         waitForTurn.mockRestore();
       }
     },
   );
+
+  // A rotation waits for the projector, which does not run here, before it reads; it reads as the other changes do.
+  const unasked = [...ANSWERED_WITHOUT, 'rotateWebhookSecret'];
+  const asked = Object.keys(ALL).filter((operation) => !unasked.includes(operation));
+  it.each(asked)('lets requests that share a run of %s continue in turn', async (operation) => {
+    const { organization, send } = await newOrganization();
+    const run = jest.spyOn(ConcurrencyLimit.prototype, 'run');
+    const waitForTurn = jest.spyOn(TimeSlices.prototype, 'waitForTurn');
+    try {
+      expect([200, 201, 404, 409, 422]).toContain(await send(operation, 1));
+      const shared = run.mock.calls.filter(([owner, key]) => owner === organization && key !== undefined);
+      const turns = waitForTurn.mock.calls.filter(([owner]) => owner === organization);
+      expect(turns.length > 0).toBe(shared.length > 0);
+    } finally {
+      run.mockRestore();
+      waitForTurn.mockRestore();
+    }
+  });
 
   it.each(ANSWERED_WITHOUT)('does not affect %s, which responds while every statement hangs', async (operation) => {
     const { send: ask } = await newOrganization();
@@ -159,41 +180,36 @@ describe('The concurrency limit of an organization', () => {
     });
   });
 
-  // A rotation waits for the projector, which does not run here, before it reads; it reads as the other changes do.
-  const unasked = [...ANSWERED_WITHOUT, 'rotateWebhookSecret'];
-  it.each(Object.keys(ALL).filter((operation) => !unasked.includes(operation)))(
-    'leaves connections to other organizations while one organization repeats %s',
-    async (operation) => {
-      const [{ send: noisy }, { send: quiet }] = [await newOrganization(), await newOrganization()];
-      const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;
-      const statuses: number[] = [];
-      let [requestCount, isOver] = [0, false];
-      // The service cancels a statement that hangs for 2 s, so the requests repeat until statements of both
-      // organizations hang at the same time.
-      const keepAsking = async (ask: typeof noisy): Promise<void> => {
-        while (!isOver) {
-          const status = await ask(operation, (requestCount += 1));
-          statuses.push(status);
-          if (status === 429) return;
-        }
-      };
-      const asking: Promise<void>[] = [];
-      await whileHeld(async () => {
-        for (let n = 0; n < WAITING; n += 1) asking.push(keepAsking(noisy));
-        // Arrives after all other requests, and needs no database.
-        expect(await noisy('checkAsset', 1)).toBe(200);
-        await eventually(
-          'the statements of the noisy organization hang',
-          async () => (await blockedStatements()) >= running,
-        );
-        asking.push(keepAsking(quiet));
-        await eventually('the quiet organization has a connection', async () => (await blockedStatements()) > running);
-        expect(await blockedStatements()).toBeLessThanOrEqual(running + 1);
-        expect(withoutConnection()).toBe(0);
-      }).finally(() => (isOver = true));
-      await Promise.all(asking);
-      for (const status of statuses) expect([200, 201, 404, 409, 422, 429, 503]).toContain(status);
-      expect([200, 201, 404, 422]).toContain(await quiet(operation, (requestCount += 1)));
-    },
-  );
+  it.each(asked)('leaves connections to other organizations while one organization repeats %s', async (operation) => {
+    const [{ send: noisy }, { send: quiet }] = [await newOrganization(), await newOrganization()];
+    const running = ONE_AT_A_TIME.includes(operation) ? 1 : 2;
+    const statuses: number[] = [];
+    let [requestCount, isOver] = [0, false];
+    // The service cancels a statement that hangs for 2 s, so the requests repeat until statements of both
+    // organizations hang at the same time.
+    const keepAsking = async (ask: typeof noisy): Promise<void> => {
+      while (!isOver) {
+        const status = await ask(operation, (requestCount += 1));
+        statuses.push(status);
+        if (status === 429) return;
+      }
+    };
+    const asking: Promise<void>[] = [];
+    await whileHeld(async () => {
+      for (let n = 0; n < WAITING; n += 1) asking.push(keepAsking(noisy));
+      // Arrives after all other requests, and needs no database.
+      expect(await noisy('checkAsset', 1)).toBe(200);
+      await eventually(
+        'the statements of the noisy organization hang',
+        async () => (await blockedStatements()) >= running,
+      );
+      asking.push(keepAsking(quiet));
+      await eventually('the quiet organization has a connection', async () => (await blockedStatements()) > running);
+      expect(await blockedStatements()).toBeLessThanOrEqual(running + 1);
+      expect(withoutConnection()).toBe(0);
+    }).finally(() => (isOver = true));
+    await Promise.all(asking);
+    for (const status of statuses) expect([200, 201, 404, 409, 422, 429, 503]).toContain(status);
+    expect([200, 201, 404, 422]).toContain(await quiet(operation, (requestCount += 1)));
+  });
 });

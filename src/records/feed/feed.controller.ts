@@ -3,7 +3,6 @@ import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { formatInstant } from '../../events/instant.js';
-import { TimeSlices } from '../../flow/turns.js';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { MinPosition, ConsistencyTokens } from '../../http/consistency.js';
@@ -19,7 +18,6 @@ const MEDIA_TYPE = 'application/cloudevents-batch+json';
 export class FeedController {
   constructor(
     private readonly queries: QueryBus,
-    private readonly slices: TimeSlices,
     private readonly tokens: ConsistencyTokens,
   ) {}
 
@@ -72,8 +70,6 @@ export class FeedController {
       minPosition,
     });
     const { result, asOf, position } = await this.queries.execute(query);
-    // Requests that share the result resume together, and sending each of their responses takes time.
-    await this.slices.waitForTurn(organization);
     await this.tokens.add(reply, position);
     void reply.header('x-as-of', formatInstant(asOf)).type(MEDIA_TYPE);
     return result;

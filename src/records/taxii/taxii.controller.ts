@@ -13,7 +13,6 @@ import type { FastifyReply } from 'fastify';
 import { NotAcceptable, NotFound } from '../../errors.js';
 import { formatInstant, parseInstant } from '../../events/instant.js';
 import { BEGINNING } from '../../event-log/event-log.js';
-import { TimeSlices } from '../../flow/turns.js';
 import { Access } from '../../http/access/access.js';
 import { Organization } from '../../http/access/caller.js';
 import { MinPosition, ConsistencyTokens } from '../../http/consistency.js';
@@ -152,7 +151,6 @@ const objects = (described: Described, list: PageForm['list'], write: PageForm['
   class TaxiiObjectsController {
     constructor(
       private readonly queries: QueryBus,
-      private readonly slices: TimeSlices,
       private readonly tokens: ConsistencyTokens,
     ) {}
 
@@ -183,8 +181,6 @@ const objects = (described: Described, list: PageForm['list'], write: PageForm['
           'x-taxii-date-added-first': formatInstant(added.first),
           'x-taxii-date-added-last': formatInstant(added.last),
         });
-      // Requests that share the page resume together, and sending each of their responses takes time.
-      await this.slices.waitForTurn(organization);
       return sendSnapshot({ type: TAXII_TYPE, text, tag, ...moment }, this.tokens, reply);
     }
   }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { TooManyRequests, Unavailable, Unprocessable } from '../../../src/errors.js';
 import { ConcurrencyLimit } from '../../../src/flow/concurrency-limit.js';
+import { TimeSlices } from '../../../src/flow/turns.js';
 
 /** Queries that end when the spec calls `end`. */
 class ControlledQueries {
@@ -61,6 +62,32 @@ describe('The concurrency limit of an organization', () => {
     await queries.end('c0');
     expect(queries.started).toEqual(['a', 'b', 'c0']);
     expect(new Set(await Promise.all(equal))).toEqual(new Set(['answer c0']));
+  });
+
+  it.each(['ends', 'fails'])('lets other work run between the jobs that share a run, if it %s', async (how) => {
+    const limits = { name: 'queries', maxRunning: 1, maxWaiting: 3, waitTimeoutMs: 60_000 };
+    const limit = new ConcurrencyLimit(limits, new TimeSlices());
+    let end!: () => void;
+    const first = limit.run('one', 'a', () => new Promise<void>((resolve) => (end = resolve)));
+    const job = async (): Promise<void> => {
+      if (how === 'fails') throw new Error('broken');
+    };
+    const answer = async (): Promise<void> => {
+      await limit.run('one', 'b', job).catch(() => undefined);
+      for (const until = performance.now() + 2; performance.now() < until;);
+    };
+    const answers = Array.from({ length: 30 }, answer);
+    let turns = 0;
+    let isWorking = true;
+    const count = (): void => {
+      turns += 1;
+      if (isWorking) setImmediate(count);
+    };
+    setImmediate(count);
+    end();
+    await Promise.all([first, ...answers]);
+    isWorking = false;
+    expect(turns).toBeGreaterThanOrEqual(20);
   });
 
   it('does not share a run that started before the job arrived', () => {

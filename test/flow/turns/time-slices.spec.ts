@@ -77,6 +77,28 @@ describe('Time slices', () => {
     expect(order.indexOf('calm')).toBe(1);
   });
 
+  it('let other work run between those that resume together, however late they work', async () => {
+    const slices = new TimeSlices();
+    const work = async (resumed: Promise<void>): Promise<void> => {
+      await resumed;
+      await slices.waitForTurn('noisy');
+      // A controller and the framework await a few promises before the response is written.
+      for (let awaited = 0; awaited < 20; awaited += 1) await Promise.resolve();
+      for (const end = performance.now() + 2; performance.now() < end;);
+    };
+    const resumed = Promise.resolve();
+    let turns = 0;
+    let isWorking = true;
+    const count = (): void => {
+      turns += 1;
+      if (isWorking) setImmediate(count);
+    };
+    setImmediate(count);
+    await Promise.all(Array.from({ length: 20 }, () => work(resumed)));
+    isWorking = false;
+    expect(turns).toBeGreaterThanOrEqual(15);
+  });
+
   it('postpone work by at most four consecutive turns if new connections arrive', async () => {
     const slices = new TimeSlices();
     const turnsOf = async (keepsComing: boolean): Promise<number> => {

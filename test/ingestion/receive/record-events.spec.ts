@@ -81,7 +81,7 @@ const handlerOf = (
     log,
     backpressure,
     quota,
-    new RequestConcurrency(),
+    new RequestConcurrency(new TimeSlices()),
     new TimeSlices(),
     new IngestMetrics(new Registry()),
     untilTheEnd(new RejectionLog(pool as WatchPool)),
