@@ -200,10 +200,20 @@ export const sampleOf = ({ event, issues }: Pick<RejectionGroup, 'event' | 'issu
 /** If there are more rows, the owners with the most rows lose their oldest rows. */
 export const MAX_ROWS = 10_000;
 
-/** Adds the rejections since the last call. */
-export const addRejectedEvents = async (pool: Pool, rejected: readonly RejectedEvents[]): Promise<void> => {
+/**
+ * Adds the rejections since the last call, and deletes the oldest if there are too many.
+ * @param onKept called if the deletion failed, by default throws the error. The rejections are stored already, and the next
+ *   call deletes what is too many
+ */
+export const addRejectedEvents = async (
+  pool: Pool,
+  rejected: readonly RejectedEvents[],
+  onKept = (error: unknown): void => {
+    throw error;
+  },
+): Promise<void> => {
   await ADD_REJECTIONS.runEach(pool, rejected);
-  await DELETE_EXCESS_REJECTIONS.run(pool, { keptRows: MAX_ROWS });
+  await DELETE_EXCESS_REJECTIONS.run(pool, { keptRows: MAX_ROWS }).catch(onKept);
 };
 
 /** Lists rejections, newest first. */
@@ -241,6 +251,7 @@ export class RejectionLog implements BeforeApplicationShutdown {
     registry: Registry = new Registry(),
     private readonly clock: DatabaseClock = new DatabaseClock(),
   ) {
+    const deletions = reportFailures('delete old rejected events', registry);
     this.rows = new UpsertBuffer<RejectedEvents>({
       keyOf: ({ day, keyId, reason, type }) => `${day} ${keyId} ${reason} ${type}`,
       merge: (known, { count, lastAt }) => ({
@@ -248,7 +259,8 @@ export class RejectionLog implements BeforeApplicationShutdown {
         count: known.count + count,
         lastAt: Math.max(known.lastAt, lastAt),
       }),
-      write: (rows) => addRejectedEvents(this.pool, rows),
+      // The buffer would add the rows again if the write failed.
+      write: (rows) => addRejectedEvents(this.pool, rows, (error) => deletions.failed(error)),
       // Each row has at most about 6 KiB.
       maxRows: 1_000,
       flushIntervalMs: 1_000,

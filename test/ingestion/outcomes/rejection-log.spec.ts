@@ -12,6 +12,7 @@ import {
   sampleOf,
   addRejectedEvents,
   clearRejectedEvents,
+  DELETE_EXCESS_REJECTIONS,
   listRejectedEvents,
   MAX_ROWS,
   type RejectedEvents,
@@ -196,6 +197,21 @@ describe('Rejected events', () => {
     const metrics = await registry.metrics();
     for (const task of ['write rejected events', 'write usage', 'write key uses'])
       expect(metrics).toContain(`threat_protection_background_failures_total{task="${task}"} 1\n`);
+  });
+
+  it('are counted once if only the deletion of old ones fails, which is reported', async () => {
+    const registry = new Registry();
+    const rejections = new RejectionLog(app.pool as WatchPool, registry);
+    const deletion = jest.spyOn(DELETE_EXCESS_REJECTIONS, 'run').mockRejectedValueOnce(new Error('timeout'));
+    rejections.add('acme', 'key_once', [groupOf({ id: 'a' })]);
+    for (let flush = 0; flush < 2; flush += 1) await rejections.beforeApplicationShutdown();
+    deletion.mockRestore();
+    expect((await kept()).find(({ keyId }) => keyId === 'key_once')).toMatchObject({ count: 1 });
+    const failures = (task: string, n: number): string =>
+      `threat_protection_background_failures_total{task="${task}"} ${n}\n`;
+    const metrics = await registry.metrics();
+    expect(metrics).toContain(failures('write rejected events', 0));
+    expect(metrics).toContain(failures('delete old rejected events', 1));
   });
 
   it('take bounded memory while the database does not respond, and are stored once it does', async () => {
