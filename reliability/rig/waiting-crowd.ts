@@ -5,6 +5,8 @@ import { Statuses } from './statuses.js';
 const AT_ONCE = 50;
 const PAUSE_MS = 50;
 const RETRY_MS = 1_000;
+/** The clients of an address, of which the service limits how many wait. All of 127.0.0.0/8 is loopback on Linux. */
+const OF_ADDRESS = 100;
 /** The longest response that a client reads, in bytes: an update, not a whole list. */
 const MAX_BYTES = 64 * 1024;
 
@@ -19,9 +21,10 @@ class Waiting {
   constructor(
     private readonly crowd: WaitingCrowd,
     version: string,
+    localAddress: string,
   ) {
     this.version = version;
-    this.socket = connect(Number(new URL(crowd.url).port), '127.0.0.1');
+    this.socket = connect({ port: Number(new URL(crowd.url).port), host: '127.0.0.1', localAddress });
     this.socket.setEncoding('latin1').on('data', (text: string) => this.read(text));
     this.socket.on('error', () => {});
     this.socket.once('close', () => crowd.isOpen && crowd.statuses.add(0));
@@ -73,7 +76,8 @@ export class WaitingCrowd {
   /** @param version the present version of the list */
   async add(count: number, version: string): Promise<void> {
     for (let n = 0; n < count; n += 1) {
-      this.clients.push(new Waiting(this, version));
+      const address = `127.0.1.${1 + Math.floor(this.clients.length / OF_ADDRESS)}`;
+      this.clients.push(new Waiting(this, version, address));
       // Connections are opened and closed slowly, because floods are another attack.
       if (n % AT_ONCE === AT_ONCE - 1) await sleep(PAUSE_MS);
     }

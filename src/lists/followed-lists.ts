@@ -16,9 +16,20 @@ const FOLLOW_EVERY_MS = 250;
 const RETRY_MS = 1_000;
 /** How many waiting requests end before other work runs. The wait of thousands of requests may end at the same time. */
 const WOKEN_AT_ONCE = 4;
+/** Everybody has the key of an extension, and must not take the places of all others who have it. */
+const MAX_OF_ADDRESS = limit('requests that wait for a list', 500, 'requests', 'address', '429');
 /** All clients of an extension may share one key. */
 const MAX_OF_KEY = limit('requests that wait for a list', 10_000, 'requests', 'key', '429');
 const MAX_IN_ALL = limit('requests that wait for a list', 12_000, 'requests', 'process', '503');
+const ADVICE = 'without Prefer: wait';
+
+/** Who waits. */
+interface Client {
+  /** Undefined for a client without a key. */
+  readonly keyId: string | undefined;
+  /** As returned by `strangerOf`. */
+  readonly stranger: string;
+}
 
 interface Waiter extends BagMember {
   readonly list: ServedList;
@@ -32,7 +43,8 @@ interface Waiter extends BagMember {
 export class FollowedLists {
   readonly lists: readonly ServedList[] = LIST_NAMES.map((name) => new ServedList(name));
   private readonly waiters = new Bag<Waiter>();
-  private readonly waiting = new WaitingRequests(MAX_IN_ALL, MAX_OF_KEY, 'without Prefer: wait', 'of a key or address');
+  private readonly waiting = new WaitingRequests(MAX_IN_ALL, MAX_OF_KEY, ADVICE, 'of a key');
+  private readonly ofStrangers = new WaitingRequests(Infinity, MAX_OF_ADDRESS, ADVICE, 'of an address');
   private readonly report: FailureReport;
   private followedAt = 0;
 
@@ -96,28 +108,31 @@ export class FollowedLists {
 
   /**
    * Resolves when a list has changed, after `ms`, or when `signal` aborts.
-   * @param owner the key, or the address of a client without a key
    * @throws TooManyRequests, Unavailable if too many requests wait already
    */
-  wait(list: ServedList, owner: string, ms: number, signal: AbortSignal): Promise<void> {
-    return this.waiting.run(owner, async () => {
-      if (signal.aborted || this.readiness.stopping) return;
-      let end = (): void => {};
-      const ended = new Promise<void>((resolve) => (end = resolve));
-      const waiter: Waiter = { list, isOver: false, end, bagIndex: -1 };
-      this.waiters.add(waiter);
-      const woken = new AbortController();
-      const leave = (): void => {
-        if (woken.signal.aborted) return;
-        waiter.isOver = true;
-        void this.wakeOver();
-      };
-      signal.addEventListener('abort', leave, { signal: woken.signal });
-      void this.clock.sleep(ms, woken.signal).then(leave);
-      await ended;
-      this.waiters.delete(waiter);
-      woken.abort();
-    });
+  wait(list: ServedList, { keyId, stranger }: Client, ms: number, signal: AbortSignal): Promise<void> {
+    return this.ofStrangers.run(stranger, () =>
+      this.waiting.run(keyId ?? stranger, () => this.waitForChange(list, ms, signal)),
+    );
+  }
+
+  private async waitForChange(list: ServedList, ms: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted || this.readiness.stopping) return;
+    let end = (): void => {};
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const waiter: Waiter = { list, isOver: false, end, bagIndex: -1 };
+    this.waiters.add(waiter);
+    const woken = new AbortController();
+    const leave = (): void => {
+      if (woken.signal.aborted) return;
+      waiter.isOver = true;
+      void this.wakeOver();
+    };
+    signal.addEventListener('abort', leave, { signal: woken.signal });
+    void this.clock.sleep(ms, woken.signal).then(leave);
+    await ended;
+    this.waiters.delete(waiter);
+    woken.abort();
   }
 
   private readonly wakeOver = coalesce(() => this.wake(({ isOver }) => isOver));

@@ -14,7 +14,7 @@ import type { FastifyReply } from 'fastify';
 import { NotAcceptable } from '../errors.js';
 import { formatInstant } from '../events/instant.js';
 import { Access, type Requirement } from '../http/access/access.js';
-import { clientOf } from '../http/access/client-address.js';
+import { strangerOf } from '../http/access/caller.js';
 import { preferredWaitSeconds } from '../http/consistency.js';
 import { ApiFailure } from '../http/errors/error-body.dto.js';
 import { acceptsGzip, preferredType, weightOf } from '../http/responses/accept.js';
@@ -114,7 +114,8 @@ export const listsController = (access: Requirement, headers: Readonly<Record<st
           form: type === BYTES ? 'bytes' : isGzip ? 'gzip' : 'json',
           ifNoneMatch: sent['if-none-match'],
           waitMs: (seconds ?? 0) * 1_000,
-          owner: caller === null ? clientOf(ip) : caller.keyId,
+          keyId: caller?.keyId,
+          stranger: strangerOf(caller, ip),
           signal: disconnected.signal,
         }),
       );

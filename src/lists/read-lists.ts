@@ -49,8 +49,10 @@ interface ListQuery {
   readonly form: 'json' | 'gzip' | 'bytes';
   readonly ifNoneMatch: string | undefined;
   readonly waitMs: number;
-  /** The key, or the address of a client without a key. */
-  readonly owner: string;
+  /** Undefined for a client without a key. */
+  readonly keyId: string | undefined;
+  /** The key at one address, or the address of a client without a key. */
+  readonly stranger: string;
   /** Aborts when the client closes the connection. */
   readonly signal: AbortSignal;
 }
@@ -78,7 +80,7 @@ export class ReadListHandler implements IQueryHandler<ReadList> {
    * @throws NotFound for an unknown list, Invalid for a `since` that is not a version, Unavailable until the list has a
    *   version, or as `FollowedLists.wait`
    */
-  async execute({ name, since, form, ifNoneMatch, waitMs, owner, signal }: ReadList): Promise<ListAnswer> {
+  async execute({ name, since, form, ifNoneMatch, waitMs, keyId, stranger, signal }: ReadList): Promise<ListAnswer> {
     const list = this.followed.lists.find((each) => each.name === name);
     if (list === undefined) throw new NotFound(`There is no such list; the lists are ${LIST_NAMES.join(', ')}`);
     const mark = since === undefined ? undefined : readToken(since);
@@ -91,7 +93,7 @@ export class ReadListHandler implements IQueryHandler<ReadList> {
     if (mark !== undefined && mark.number > servedBy(list).version.number) await this.followed.follow().catch(() => {});
     const isKnown = (current: CurrentList): boolean =>
       current.version.token === since || matchesEntityTag(ifNoneMatch, tagOf(current, form));
-    if (waitMs > 0 && isKnown(servedBy(list))) await this.followed.wait(list, owner, waitMs, signal);
+    if (waitMs > 0 && isKnown(servedBy(list))) await this.followed.wait(list, { keyId, stranger }, waitMs, signal);
     const current = servedBy(list);
     const tag = tagOf(current, form);
     if (signal.aborted || matchesEntityTag(ifNoneMatch, tag)) return { ...current, tag, body: undefined };

@@ -39,7 +39,8 @@ const read = (since?: string): Promise<ListAnswer> =>
       form: 'json',
       ifNoneMatch: undefined,
       waitMs: 0,
-      owner: 'a',
+      keyId: 'a',
+      stranger: 'a 192.0.2.1',
       signal: new AbortController().signal,
     }),
   );

@@ -27,8 +27,12 @@ declare module 'fastify' {
 /** Returns the owner that a request is charged to: its organization, or its key. Requests without a valid key share an owner. */
 export const ownerOf = (caller: Caller | undefined): string => caller?.organization ?? caller?.keyId ?? '';
 
-/** Returns whom a limit counts if strangers share a key, such as the copies of a program: the key at one address. */
-export const strangerOf = ({ keyId }: Caller, ip: string): string => `${keyId} ${clientOf(ip)}`;
+/**
+ * Returns whom a limit counts if strangers share a key, such as the copies of a program: the key at one address. Without a
+ * key, the address.
+ */
+export const strangerOf = (caller: Caller | null, ip: string): string =>
+  caller === null ? clientOf(ip) : `${caller.keyId} ${clientOf(ip)}`;
 
 const callerOf = (context: ExecutionContext): Caller => {
   const { caller } = context.switchToHttp().getRequest<FastifyRequest>();

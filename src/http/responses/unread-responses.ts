@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ByteBudget, Charge } from '../../flow/budgets.js';
 import { ownerOf, strangerOf } from '../access/caller.js';
-import { clientOf } from '../access/client-address.js';
 import { RESPONSES } from '../byte-limits.js';
 
 /** Smaller responses, in bytes, are not charged: a connection has at most 16 of them (`connections.ts`). */
@@ -13,8 +12,7 @@ const isStream = (payload: unknown): boolean => typeof (payload as { pipe?: unkn
 
 /** Returns who is charged. Strangers who share a key must not use up the bytes of one another. */
 const readerOf = ({ caller, access, ip }: FastifyRequest): string => {
-  if (caller === null) return clientOf(ip);
-  return access?.hasPublishedKeys === true ? strangerOf(caller, ip) : ownerOf(caller);
+  return caller === null || access?.hasPublishedKeys === true ? strangerOf(caller, ip) : ownerOf(caller);
 };
 
 /**
