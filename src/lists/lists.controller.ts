@@ -13,8 +13,9 @@ import {
 import type { FastifyReply } from 'fastify';
 import { NotAcceptable } from '../errors.js';
 import { formatInstant } from '../events/instant.js';
+import { TimeSlices } from '../flow/turns.js';
 import { Access, type Requirement } from '../http/access/access.js';
-import { strangerOf } from '../http/access/caller.js';
+import { ownerOf, strangerOf } from '../http/access/caller.js';
 import { preferredWaitSeconds } from '../http/consistency.js';
 import { ApiFailure } from '../http/errors/error-body.dto.js';
 import { acceptsGzip, preferredType, weightOf } from '../http/responses/accept.js';
@@ -45,7 +46,10 @@ export const listsController = (access: Requirement, headers: Readonly<Record<st
   @ApiTags('Local lists')
   @Controller(LISTS_PATH)
   class ListsController {
-    constructor(private readonly queries: QueryBus) {}
+    constructor(
+      private readonly queries: QueryBus,
+      private readonly slices: TimeSlices,
+    ) {}
 
     @Get()
     @Access(access)
@@ -119,6 +123,8 @@ export const listsController = (access: Requirement, headers: Readonly<Record<st
           signal: disconnected.signal,
         }),
       );
+      // Requests that share a list resume together, and sending each of their responses takes time.
+      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
       void reply.headers({ ...headers, etag: tag });
       if (seconds !== undefined) void reply.header('preference-applied', `wait=${seconds}`);
       if (body === undefined) return void reply.code(304);

@@ -8,6 +8,7 @@ import { issueApiKey, revokeApiKey } from '../../src/api-keys/api-keys.js';
 import { redactAsset } from '../../src/cli/redacting/redact-asset.js';
 import { TooManyRequests } from '../../src/errors.js';
 import { AccessLogOutput } from '../../src/http/ops/access-log.js';
+import { TimeSlices } from '../../src/flow/turns.js';
 import { UnreadResponses } from '../../src/http/responses/unread-responses.js';
 import { FollowedLists } from '../../src/lists/followed-lists.js';
 import type { ApiResponse } from '../support/call.js';
@@ -161,6 +162,20 @@ describe('Local lists', () => {
     const names = ['content-encoding', 'etag', 'cache-control'];
     expect(names.map((name) => sentBack.get(name))).toEqual([null, null, 'private, no-store']);
     expect((await app.call('/v2/lists/all-8b', { key, headers })).headers.get('content-encoding')).toBe('gzip');
+  });
+
+  it.each([
+    '/v2/lists/all-8b',
+    '/v2/lists/all-8b/metamask/v1/stalelist',
+    '/v2/lists/all-8b/metamask/v2/diffsSince/0',
+    '/v5/hashLists:batchGet?names=all-4b',
+    '/v5/hashList/all-4b',
+  ])('let other requests run between those that share the response of %s', async (path) => {
+    const waitForTurn = jest.spyOn(TimeSlices.prototype, 'waitForTurn');
+    const { status } = await app.call(path, { key });
+    const turns = waitForTurn.mock.calls.length;
+    waitForTurn.mockRestore();
+    expect([status, turns]).toEqual([200, 1]);
   });
 
   it('let browsers send the headers', async () => {

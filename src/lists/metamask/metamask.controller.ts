@@ -2,7 +2,9 @@ import { Controller, Get, Param, Query, Res, type Type } from '@nestjs/common';
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { TimeSlices } from '../../flow/turns.js';
 import { Access, type Requirement } from '../../http/access/access.js';
+import { ownerOf } from '../../http/access/caller.js';
 import { LISTS_PATH } from '../../http/access/request-key.js';
 import { ApiFailure } from '../../http/errors/error-body.dto.js';
 import { JSON_TYPE } from '../../http/responses/send-snapshot.js';
@@ -19,7 +21,10 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
   @ApiTags('Local lists')
   @Controller(`${LISTS_PATH}/:name/metamask`)
   class MetaMaskController {
-    constructor(private readonly queries: QueryBus) {}
+    constructor(
+      private readonly queries: QueryBus,
+      private readonly slices: TimeSlices,
+    ) {}
 
     @Get('v1/stalelist')
     @Access(access)
@@ -39,6 +44,8 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Buffer> {
       const body = await this.queries.execute(new ReadWholeForMetaMask({ name }));
+      // Requests that share a list resume together, and sending each of their responses takes time.
+      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
       void reply.headers({ ...headers, 'content-encoding': 'gzip' }).type(JSON_TYPE);
       return body;
     }
@@ -60,6 +67,8 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
       @Res({ passthrough: true }) reply: FastifyReply,
     ): Promise<Buffer> {
       const body = await this.queries.execute(new ReadDifferencesForMetaMask({ name, second }));
+      // Requests that share a list resume together, and sending each of their responses takes time.
+      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
       void reply.headers({ ...headers, 'content-encoding': 'gzip' }).type(JSON_TYPE);
       return body;
     }

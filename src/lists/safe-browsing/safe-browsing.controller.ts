@@ -2,7 +2,9 @@ import { applyDecorators, Controller, Get, Param, Res, type Type } from '@nestjs
 import { QueryBus } from '@nestjs/cqrs';
 import { ApiOkResponse, ApiOperation, ApiParam, ApiQuery, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { TimeSlices } from '../../flow/turns.js';
 import { Access, type Requirement } from '../../http/access/access.js';
+import { ownerOf } from '../../http/access/caller.js';
 import { SAFE_BROWSING_PATH } from '../../http/access/request-key.js';
 import { preferredType } from '../../http/responses/accept.js';
 import { JSON_TYPE } from '../../http/responses/send-snapshot.js';
@@ -52,7 +54,10 @@ export const safeBrowsingController = (access: Requirement, headers: Readonly<Re
   @ApiTags('Local lists')
   @Controller(SAFE_BROWSING_PATH)
   class SafeBrowsingController {
-    constructor(private readonly queries: QueryBus) {}
+    constructor(
+      private readonly queries: QueryBus,
+      private readonly slices: TimeSlices,
+    ) {}
 
     @Get('hashLists::batchGet')
     @Access(access)
@@ -66,6 +71,8 @@ export const safeBrowsingController = (access: Requirement, headers: Readonly<Re
     async batchGet(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer | string> {
       const [names, versions] = [valuesOf(reply, 'names'), valuesOf(reply, 'version')];
       const lists = await this.queries.execute(new ReadPrefixLists({ names, versions }));
+      // Requests that share lists resume together, and sending each of their responses takes time.
+      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
       void reply.headers(headers);
       return send(reply, 'BatchGetHashListsResponse', lists);
     }
@@ -82,6 +89,8 @@ export const safeBrowsingController = (access: Requirement, headers: Readonly<Re
     async get(@Param('name') name: string, @Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer | string> {
       const query = new ReadPrefixLists({ names: [name], versions: valuesOf(reply, 'version') });
       const { hashLists } = await this.queries.execute(query);
+      // Requests that share a list resume together, and sending each of their responses takes time.
+      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
       void reply.headers(headers);
       return send(reply, 'HashList', hashLists[0]!);
     }
