@@ -7,6 +7,7 @@ import { issueApiKey, listApiKeys, revokeApiKey } from '../../src/api-keys/api-k
 import { createKey, isWellFormed } from '../../src/api-keys/key-ring.js';
 import { Conflict, Invalid, NotFound } from '../../src/errors.js';
 import { BEGINNING } from '../../src/event-log/event-log.js';
+import { WaitingRequests } from '../../src/flow/concurrency-limit.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import type { Scope } from '../../src/events/types/organizations.js';
 import { type TestApp } from '../support/app.js';
@@ -103,6 +104,32 @@ describe('API keys of a service with two instances', () => {
     } finally {
       await projecting.stop();
     }
+  });
+
+  it('end their reads of the outcomes of events that wait for a token, and not their writes', async () => {
+    const issued = await issue(['ingest', 'write'], 'acme');
+    // Nothing is projected, so what waits for the token gets a 503 at the end.
+    const after = await one.call(GROUPS, { key: issued.key, json: { name: 'a group' } });
+    const headers = { 'consistency-token': after.headers.get('consistency-token')!, prefer: 'wait=2' };
+    const events = [{ source: 's', id: 'e', type: 'ThreatDeleted', record: { organization: 'acme', threatId: 't' } }];
+    const expected = {
+      '/v2/events/rejected': 401,
+      '/v2/events/parked': 401,
+      '/v2/events/usage': 401,
+      '/v2/events/status': 401,
+      '/v2/asset/disputes': 503,
+    };
+    const bodies: Record<string, object> = {
+      '/v2/events/status': { events },
+      '/v2/asset/disputes': { content: 'shop.example' },
+    };
+    const paths = Object.keys(expected);
+    const sent = paths.map((path) => one.call(path, { key: issued.key, json: bodies[path], headers }));
+    const waiting = one.app.get(WaitingRequests, { strict: false });
+    await eventually('all requests wait', () => waiting.size === paths.length);
+    await revokeApiKey(one.log, issued.id);
+    const statuses = (await Promise.all(sent)).map(({ status }) => status);
+    expect(Object.fromEntries(paths.map((path, n) => [path, statuses[n]]))).toEqual(expected);
   });
 
   it('end the long responses that are being sent when they are revoked', async () => {

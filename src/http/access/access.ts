@@ -54,6 +54,8 @@ export interface Requirement {
   readonly rawBody?: boolean;
   /** Projections that the route reads. A request with a `Consistency-Token` waits for their checkpoints. */
   readonly reads?: readonly ProjectionName[];
+  /** Whether the route stores nothing, although it is neither a GET nor of the scope `read`. */
+  readonly onlyReads?: boolean;
   /** Why the route refuses every caller (403). The body is not read. */
   readonly refused?: string;
   /** Whether requests without a valid key are answered too. They are limited by address. */

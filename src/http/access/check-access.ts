@@ -100,8 +100,10 @@ declare module 'fastify' {
   }
 }
 
-const READS: readonly (string | undefined)[] = ['read', 'lists', 'any'];
-const isRead = ({ access }: FastifyRequest): boolean => READS.includes(access?.scope);
+const READS: readonly string[] = ['GET', 'HEAD'];
+/** A read with a body is a POST. */
+const isRead = ({ method, access }: FastifyRequest): boolean =>
+  READS.includes(method) || access?.scope === 'read' || access?.onlyReads === true;
 
 /**
  * Ends the requests of a key that is revoked: a request that waits for new data, for a token or for its turn gets a 401,

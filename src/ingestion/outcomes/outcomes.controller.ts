@@ -97,7 +97,7 @@ export class OutcomesController {
 
   @Post('status')
   @HttpCode(200)
-  @Access({ ...ACCESS, ...STATUS_BODY })
+  @Access({ ...ACCESS, ...STATUS_BODY, onlyReads: true })
   @ApiOperation({
     summary: 'Get the status of up to 100 events',
     description:
