@@ -287,6 +287,25 @@ describe('assets redact', () => {
     expect(await analyses()).toBeGreaterThan(before);
   });
 
+  it('redacts the note of a resolution whose dispute is not projected yet', async () => {
+    await projecting.stop();
+    const json = { content: SECRET, reason: 'ours' };
+    const filed = await app.call('/v2/asset/disputes', { method: 'POST', key: keys['beta']!, json });
+    expect(filed.status).toBe(201);
+    const resolution = {
+      organization: 'beta',
+      disputeId: filed.body.id,
+      outcome: 'ACCEPTED',
+      note: `${SECRET} is ours`,
+    };
+    await send([sent('DisputeResolved', { ...resolution, resolvedAt: new Date().toISOString() })]);
+    expect(await redact(SECRET)).toMatchObject({ code: 0 });
+    expect((await leaks()).filter((line) => line.startsWith('log.'))).toEqual([]);
+    projecting.start();
+    await projecting.reached();
+    expect(await leaks()).toEqual([]);
+  });
+
   it('leaves events that arrive during the call to the next call', async () => {
     const lock = LOCK_EVENTS.run.bind(LOCK_EVENTS);
     const late = sentThreat('t-late', { organization: 'acme', asset: ASSET, createdAt: AT, updatedAt: AT });

@@ -129,14 +129,17 @@ const requireNoneParked = async ({ pool }: Session, found: readonly FoundEvent[]
     );
 };
 
-/** Finds the events that are in the log now. The events of a sender that keeps sending do not prolong the call. */
+/** The position after the last event. The events of a sender that keeps sending do not prolong the call. */
+const endOf = async ({ log }: Session): Promise<number> => Number(await log.head()) + 1;
+
+/** @param end the position after the last event to search */
 const findAll = async (
   session: Session,
   contents: StoredContents,
   hashes: readonly string[],
+  end: number,
   onProgress: OnProgress,
 ): Promise<readonly FoundEvent[]> => {
-  const end = Number(await session.log.head()) + 1;
   const onSearched = (done: number): void => onProgress({ phase: 'positions', done, fraction: done / end });
   const found: FoundEvent[] = [];
   for await (const round of contents.about(hashes, end, onSearched))
@@ -155,7 +158,7 @@ const findAll = async (
  */
 export const countAsset = async (session: Session, content: string, onProgress: OnProgress): Promise<Redacted> => {
   const contents = openStoredContents(session);
-  const found = await findAll(session, contents, hashesOf(content), onProgress);
+  const found = await findAll(session, contents, hashesOf(content), await endOf(session), onProgress);
   if (found.length === 0) throw new NotFound('No event is about this asset');
   return summary(found);
 };
@@ -174,9 +177,11 @@ export const redactAsset = async (
 ): Promise<Redacted> => {
   const keys = keysOf(content);
   const contents = openStoredContents(session);
-  const found = await findAll(session, contents, keys.map(hashOfKey), onProgress);
-  // A projection that has not reached an event could still park it, with its content.
-  if (found.length > 0) await awaitProjections(session, found.at(-1)!.position);
+  const end = await endOf(session);
+  // The tables tell which resolutions are about the asset. A projection that has not reached an event could still park
+  // it, with its content.
+  await awaitProjections(session, end - 1);
+  const found = await findAll(session, contents, keys.map(hashOfKey), end, onProgress);
   await requireNoneParked(session, found);
   const hadSamples = await redactSamples(session.pool, content, keys);
   if (found.length > 0)
