@@ -2,7 +2,9 @@ import type { Pool, PoolClient } from 'pg';
 import { BEGINNING, type Batch, type EventLog } from '../../src/event-log/event-log.js';
 import { type RetryOptions, readWithRetries } from '../../src/event-log/read-streams.js';
 import { pause } from '../../src/flow/time.js';
+import { inTransaction } from '../../src/postgres/transaction.js';
 import { isReadOnly } from '../../src/postgres/transient-errors.js';
+import { SHADOW_SCHEMAS } from '../../src/read-models/erasures.js';
 import { createReadModels } from '../../src/read-models/tables.js';
 import { boundTimes } from './bounded-times.js';
 import { readRetried } from './parked.js';
@@ -14,6 +16,7 @@ import {
   SHADOW_INDEXES,
   STORAGE_PARAMETERS,
   TRY_LOCK,
+  TRY_LOCK_UNTIL_COMMIT,
   UNLOCK_ALL,
 } from './shadow-tables-sql.js';
 import { dispatchBatch, type ProjectionBatch } from './dispatch-batch.js';
@@ -55,6 +58,10 @@ const createShadowSchema = async (pool: Pool, schema: string, projection: Projec
   }
   for (const table of projection.indexedForReaders ?? [])
     for (const { command } of await DROP_SECONDARY_INDEXES.run(pool, { schema, table })) await pool.query(command);
+};
+
+const dropSchema = async (connection: Pool | PoolClient, schema: string): Promise<void> => {
+  await connection.query(`drop schema if exists "${schema}" cascade`);
 };
 
 /**
@@ -117,13 +124,25 @@ export const withShadowTables = async <Result>(
     throw error;
   } finally {
     // If a schema cannot be dropped now, the next run drops it.
-    for (const schema of locked) await pool.query(`drop schema if exists "${schema}" cascade`).catch(() => {});
+    for (const schema of locked) await dropSchema(pool, schema).catch(() => {});
     await UNLOCK_ALL.run(lockConnection, {}).catch((error: unknown) => {
       connectionError = error;
     });
     // A connection that failed, or whose server is read-only, must not return to the pool.
     lockConnection.release(connectionError !== undefined);
   }
+};
+
+/**
+ * Drops the shadow tables that killed runs have left, because they keep contents that were removed from the log and the
+ * live tables since. Those of a run in progress stay: the run reads the removal in the log.
+ */
+export const dropAbandonedTables = async (pool: Pool): Promise<void> => {
+  for (const { name } of await SHADOW_SCHEMAS.run(pool, {}))
+    await inTransaction(pool, async (connection) => {
+      const [row] = await TRY_LOCK_UNTIL_COMMIT.run(connection, { lock: name });
+      if (row!.locked) await dropSchema(connection, name);
+    });
 };
 
 /** A piece of the log, prepared for each projection, and the position before it. */

@@ -6,6 +6,13 @@ export const TRY_LOCK = statement(
   { locked: 'boolean' },
   'select pg_try_advisory_lock(hashtext(:lock)) as locked',
 );
+/** Takes the same lock until the transaction ends. */
+export const TRY_LOCK_UNTIL_COMMIT = statement(
+  'rebuild-try-lock-until-commit',
+  { lock: 'text' },
+  { locked: 'boolean' },
+  'select pg_try_advisory_xact_lock(hashtext(:lock)) as locked',
+);
 export const UNLOCK_ALL = statement('rebuild-unlock-all', {}, 'select from pg_advisory_unlock_all()');
 
 export const COLUMNS_OF_TABLE = statement(

@@ -94,7 +94,7 @@ export const COUNT_CHECKPOINTS_AT = statement(
   `select count(*) as reached from read.checkpoints where position >= :position and ${IS_OF_THIS_VERSION}`,
 );
 
-/** The schemas of rebuilds and verifications in progress. */
+/** The schemas of rebuilds and verifications in progress, and of those that were killed. */
 export const SHADOW_SCHEMAS = statement(
   'erasures-shadow-schemas',
   {},

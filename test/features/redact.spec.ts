@@ -6,7 +6,7 @@ import { eraseOrganization } from '../../src/cli/erasing/erase-organization.js';
 import { startErasure, subjectOf } from '../../src/cli/erasing/find-organization.js';
 import { redactAsset } from '../../src/cli/redacting/redact-asset.js';
 import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/rewriting.js';
-import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures.js';
+import { COUNT_CHECKPOINTS_AT, SHADOW_SCHEMAS } from '../../src/read-models/erasures.js';
 import { EMPTY_SAMPLES } from '../../src/ingestion/outcomes/rejection-log.js';
 import { startApp, type TestApp } from '../support/app.js';
 import type { ApiResponse } from '../support/call.js';
@@ -304,6 +304,28 @@ describe('assets redact', () => {
     projecting.start();
     await projecting.reached();
     expect(await leaks()).toEqual([]);
+  });
+
+  it('drops the tables that a killed rebuild or verification has left, and not those of a running one', async () => {
+    const schemas = ['read_check_register', 'read_next_metrics', 'read_next_register'];
+    for (const schema of schemas)
+      await app.pool.query(
+        `create schema "${schema}"; create table "${schema}".register as select '${SECRET}' as item`,
+      );
+    const left = async (): Promise<string[]> =>
+      (await SHADOW_SCHEMAS.run(database.pool, {})).map(({ name }) => name).sort();
+    expect(await left()).toEqual(schemas);
+    const running = await database.pool.connect();
+    try {
+      await running.query(`select pg_advisory_lock(hashtext('read_next_metrics'))`);
+      expect(await redact(SECRET)).toMatchObject({ code: 0 });
+      expect(await left()).toEqual(['read_next_metrics']);
+    } finally {
+      running.release(true);
+    }
+    // Also a call that finds nothing else.
+    expect(await redact(SECRET)).toMatchObject({ code: 1, err: expect.stringContaining('Nothing stored') });
+    expect(await left()).toEqual([]);
   });
 
   it('leaves events that arrive during the call to the next call', async () => {

@@ -5,7 +5,7 @@ import { PROJECTIONS } from '../../projections/registry.js';
 import { applyRetention } from '../../src/cli/redacting/retention.js';
 import { startErasure, subjectOf } from '../../src/cli/erasing/find-organization.js';
 import { LOCK_EVENTS, REWRITE_CONTENTS } from '../../src/event-log/postgres/rewriting.js';
-import { COUNT_CHECKPOINTS_AT } from '../../src/read-models/erasures.js';
+import { COUNT_CHECKPOINTS_AT, SHADOW_SCHEMAS } from '../../src/read-models/erasures.js';
 import { eventually } from '../support/eventually.js';
 import { sized } from '../support/full-size.js';
 import { type CommandResult, operatorCall } from '../support/operator-call.js';
@@ -421,6 +421,25 @@ describe('retention apply', () => {
     const redactions = (await eventLines()).filter((line) => line.includes('ContentRedacted'));
     expect(redactions.filter((line) => line.includes('k-rounds'))).toHaveLength(1);
     expect(received.filter((element) => element.includes('k-rounds'))).toHaveLength(1);
+  });
+
+  it('drops the tables that a killed rebuild or verification has left, and not those of a running one', async () => {
+    const schemas = ['read_check_register', 'read_next_metrics'];
+    for (const schema of schemas) await database.pool.query(`create schema "${schema}" create table register ()`);
+    const left = async (): Promise<string[]> =>
+      (await SHADOW_SCHEMAS.run(database.pool, {})).map(({ name }) => name).sort();
+    const running = await database.pool.connect();
+    try {
+      await running.query(`select pg_advisory_lock(hashtext('read_next_metrics'))`);
+      expect((await apply('--dry-run')).code).toBe(0);
+      expect(await left()).toEqual(schemas);
+      expect((await apply()).code).toBe(0);
+      expect(await left()).toEqual(['read_next_metrics']);
+    } finally {
+      running.release(true);
+    }
+    expect((await apply()).code).toBe(0);
+    expect(await left()).toEqual([]);
   });
 
   it('leaves the contents of an organization that is being erased to the erasure', async () => {

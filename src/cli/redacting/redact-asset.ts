@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Command } from 'commander';
+import { dropAbandonedTables } from '../../../projections/engine/apply-log.js';
 import { hashOfKey, contentIssue } from '../../assets/asset.js';
 import { parseContent } from '../../assets/parse-content.js';
 import { EMPTY_SAMPLES, MAX_STRING, READ_SAMPLES } from '../../ingestion/outcomes/rejection-log.js';
@@ -193,7 +194,8 @@ export const redactAsset = async (
       ({ position }) => position,
       (done) => onProgress({ phase: 'events', done, fraction: done / found.length }),
     );
-  // Also if an earlier call has redacted everything, and ended before it renewed the statistics.
+  // Also if an earlier call has redacted everything, and ended before this.
+  await dropAbandonedTables(session.pool);
   await renewStatistics(session.pool);
   if (found.length === 0 && !hadSamples) throw new NotFound('Nothing stored is about this asset; nothing was changed');
   return summary(found, found.length > 0 ? contents.nodes : []);

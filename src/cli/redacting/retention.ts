@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { dropAbandonedTables } from '../../../projections/engine/apply-log.js';
 import { parseInstant, formatInstant, MS_PER_DAY } from '../../events/instant.js';
 import { databaseTime } from '../../postgres/clock.js';
 import { renewStatistics } from '../erasing/statistics-sql.js';
@@ -83,8 +84,11 @@ export const applyRetention = async (
     if (!dryRun && expired.length > 0)
       await redactEvents(session, contents, expired, operator, ({ version, newestId }) => `${version} ${newestId}`);
   }
-  // Also if an earlier call has redacted everything, and ended before the statistics were renewed.
-  if (!dryRun) await renewStatistics(pool);
+  // Also if an earlier call has redacted everything, and ended before this.
+  if (!dryRun) {
+    await dropAbandonedTables(pool);
+    await renewStatistics(pool);
+  }
   return { cutoff, events, nodes: dryRun || Object.keys(events).length === 0 ? [] : contents.nodes };
 };
 

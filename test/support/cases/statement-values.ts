@@ -264,6 +264,7 @@ export const VALUES: Readonly<Record<string, Values>> = {
   'rebuild-end-exports': () => ['facts', 'x'],
   'rebuild-end-with-client': () => [],
   'rebuild-read-backend': () => [],
+  'rebuild-try-lock-until-commit': () => ['read_next_metrics'],
   'rebuild-shadow-indexes': () => ['read_next_metrics', 'facts'],
   'rebuild-drop-secondary-indexes': () => ['read_next_metrics', 'facts'],
   'rebuild-create-missing-indexes': () => ['read_next_metrics', 'facts'],
