@@ -230,6 +230,37 @@ for (const { name, open } of eventStores)
       await expect(copyLog(app.log, new InMemoryEventLog())).rejects.toThrow('cannot be copied one to one');
     });
 
+    it('redacts what was stored with exactly this text, under another key', async () => {
+      const text = 'https://twitter.com/jane/status/1';
+      const about = (id: string, content: string): Sent =>
+        sentThreat(id, { organization: 'acme', asset: { type: 'TWITTER', content }, createdAt: AT, updatedAt: AT });
+      expect((await send([about('t-text', ` ${text}`), about('t-profile', '@jane')])).body.accepted).toBe(2);
+      await projecting.reached();
+      const { code, out, err } = await operate('assets', 'redact', text, '--json');
+      expect([code, err]).toEqual([0, expect.anything()]);
+      expect(JSON.parse(out).events).toEqual({ ThreatStatusChanged: 1 });
+      await expectSameAfterScavenge();
+      expect((await everything()).filter((line) => line.includes(text))).toEqual([]);
+      expect((await everything()).filter((line) => line.includes('@jane'))).toHaveLength(1);
+    });
+
+    it('redacts the note of a resolution whose dispute is not projected yet', async () => {
+      // Another dispute of the organization about the asset is refused while one is open.
+      expect((await send([resolution('beta', 'ours', NEWEST)])).body.accepted).toBe(1);
+      await projecting.reached();
+      await projecting.stop();
+      const json = { content: SECRET, reason: 'ours' };
+      const note = 'not projected';
+      const filed = await app.call('/v2/asset/disputes', { method: 'POST', key: keys['beta']!, json });
+      expect(filed.status).toBe(201);
+      disputes['beta'] = filed.body.id;
+      expect((await send([resolution('beta', note, NEWEST)])).body.accepted).toBe(1);
+      expect(await redact()).toMatchObject({ code: 0 });
+      projecting.start();
+      await expectSameAfterScavenge();
+      expect((await everything()).filter((line) => line.includes(note))).toEqual([]);
+    });
+
     it('finds nothing before a scavenge that an earlier call has redacted', async () => {
       expect(await redact()).toMatchObject({ code: 0, out: expect.stringContaining('until every node') });
       const stored = await everything();

@@ -11,6 +11,8 @@ import { sharedApp, sharedDatabase } from '../support/open-for-tests.js';
 
 const SECRET = 'confidential-shop.example';
 const FORM = 'hxxps://confidential-shop[.]example';
+const ADDRESS = 'Jane Doe, 12 Main Street';
+const MAILBOXES = 'a@x.example, b@y.example';
 const url = (content: string) => ({ type: 'URL', content });
 
 const database = sharedDatabase();
@@ -49,6 +51,10 @@ describe('assets redact', () => {
       // In the middle of an escape, and of a character.
       [`${SECRET}/"x"`, endingAfter(SECRET.length + 2, `${SECRET}/"x"`)],
       [cyrillic, endingAfter(13, cyrillic)],
+      // A text that is no asset, and one whose first part is another asset.
+      [ADDRESS, { asset: url(` ${ADDRESS}`) }],
+      [` ${ADDRESS}`, endingAfter(8, ADDRESS)],
+      [MAILBOXES, { asset: { type: 'EMAIL', content: MAILBOXES } }],
     ];
     const left: unknown[] = [];
     for (const [content, data] of shapes)
@@ -64,6 +70,9 @@ describe('assets redact', () => {
     expect(await samplesAfter(others, () => redactAsset(app, long, 'operator').catch(String))).toEqual(kept);
     expect(kept).toEqual(expect.arrayContaining([expect.stringMatching(/"other\.exampl$/)]));
     expect(kept).toHaveLength(others.length);
+    const parts = [{ asset: 'a@x.example' }, { asset: 'Jane Doe' }];
+    for (const content of [MAILBOXES, ADDRESS])
+      expect(await samplesAfter(parts, () => redactAsset(app, content, 'operator').catch(String))).toHaveLength(2);
   });
 
   it('empties a sample whose row is counted up meanwhile', async () => {

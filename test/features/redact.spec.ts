@@ -321,11 +321,70 @@ describe('assets redact', () => {
       expect(await redact(SECRET)).toMatchObject({ code: 0 });
       expect(await left()).toEqual(['read_next_metrics']);
     } finally {
-      running.release(true);
+      await running.query('select pg_advisory_unlock_all()');
+      running.release();
     }
     // Also a call that finds nothing else.
     expect(await redact(SECRET)).toMatchObject({ code: 1, err: expect.stringContaining('Nothing stored') });
     expect(await left()).toEqual([]);
+  });
+
+  it('finds what was stored with exactly this text, also under another key or with a text that is no asset', async () => {
+    const texts: [type: string, text: string][] = [
+      ['TWITTER', 'https://twitter.com/jane/status/1'],
+      ['EMAIL', `a@x.example, b@y.example`],
+      ['URL', 'Jane Doe, 12 Main Street'],
+      ['ADDRESS', 'bobs wallet'],
+      ['DISCORD', 'jane#1234'],
+    ];
+    const eventsAbout = (id: string, type: string, content: string): Sent[] => {
+      const own = { organization: 'acme', asset: { type, content }, createdAt: AT, updatedAt: AT };
+      return [
+        sentThreat(`t-${id}`, own),
+        sent('AssetGrouped', { ...own, groupId: 1 }),
+        sentStatus(`c-${id}`, { asset: own.asset, status: 'BLOCKED', brandReviews: reviews('acme'), createdAt: AT }),
+      ];
+    };
+    // Assets that a part of the texts names.
+    const others = [...eventsAbout('mailbox', 'EMAIL', 'a@x.example'), ...eventsAbout('profile', 'TWITTER', '@jane')];
+    const events = texts.flatMap(([type, text], n) => eventsAbout(`text-${n}`, type, `\u00a0${text}\n`));
+    expect((await send([...events, ...others])).body.accepted).toBe(events.length + others.length);
+    await projecting.reached();
+    const mailboxes = texts[1]![1];
+    await eventually('the mailbox is blocked', async () => (await check(mailboxes)) === 'BLOCKED');
+    const json = { content: mailboxes, reason: 'ours' };
+    const filed = await app.call('/v2/asset/disputes', { method: 'POST', key: keys['acme']!, json });
+    const resolution = { organization: 'acme', disputeId: filed.body.id, outcome: 'ACCEPTED', note: mailboxes };
+    const resolved = sent('DisputeResolved', { ...resolution, resolvedAt: new Date().toISOString() });
+    expect((await send([resolved])).body.accepted).toBe(1);
+    await projecting.reached();
+
+    const linesWith = async (text: string): Promise<string[]> =>
+      (await tableLines(database.pool)).filter((line) => line.includes(text));
+    for (const [type, text] of texts) {
+      const { code, out, err } = await redact(`${text} `, '--json');
+      expect([text, code, err]).toEqual([text, 0, expect.anything()]);
+      expect([text, JSON.parse(out).events]).toEqual([
+        text,
+        {
+          ThreatStatusChanged: 1,
+          AssetGrouped: 1,
+          AssetStatusChanged: 1,
+          ...(type === 'EMAIL' && { DisputeFiled: 1, DisputeResolved: 1 }),
+        },
+      ]);
+      await projecting.reached();
+      expect(await linesWith(text)).toEqual([]);
+    }
+    const kept = (await linesWith('log.events')).filter((line) => /a@x\.example|@jane/.test(line));
+    expect(kept).toHaveLength(others.length);
+    expect(await check('a@x.example')).toBe('BLOCKED');
+    expect(await verify({ pool: database.pool, log: app.log }, PROJECTIONS)).toEqual([]);
+    for (const words of [[], ['--dry-run']])
+      expect(await redact('bobs wallet', ...words)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('cannot be read as an asset'),
+      });
   });
 
   it('leaves events that arrive during the call to the next call', async () => {

@@ -436,7 +436,8 @@ describe('retention apply', () => {
       expect((await apply()).code).toBe(0);
       expect(await left()).toEqual(['read_next_metrics']);
     } finally {
-      running.release(true);
+      await running.query('select pg_advisory_unlock_all()');
+      running.release();
     }
     expect((await apply()).code).toBe(0);
     expect(await left()).toEqual([]);

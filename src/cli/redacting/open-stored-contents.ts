@@ -17,10 +17,12 @@ import {
   type StoredContents,
   type Content,
   hashOfStored,
+  isAbout,
   type ContentPlace,
   type OnSearched,
   recordOfAsset,
   type RedactedRecord,
+  type SoughtAsset,
   type StoredContent,
 } from './stored-contents.js';
 import { BEGINNING, type LogRedactor, type RecordedEvent } from '../../event-log/event-log.js';
@@ -42,10 +44,10 @@ export class ContentsInPostgres implements StoredContents {
     private readonly positionsPerRound: number = POSITIONS_PER_ROUND,
   ) {}
 
-  about(hashes: readonly string[], end: number, onSearched: OnSearched) {
+  about({ hashes, text }: SoughtAsset, end: number, onSearched: OnSearched) {
     const keyVersion = String(KEY_VERSION);
     const find = (connection: PoolClient, from: number, to: number) =>
-      FIND_ABOUT.run(connection, { hashes: [...hashes], from, to, keyVersion });
+      FIND_ABOUT.run(connection, { hashes: [...hashes], text, from, to, keyVersion });
     return this.rounds(end, find, onSearched);
   }
 
@@ -126,7 +128,7 @@ export class ContentsInStore implements StoredContents {
     this.nodes = redactor.nodes;
   }
 
-  about(hashes: readonly string[], end: number, onSearched: OnSearched) {
+  about(asset: SoughtAsset, end: number, onSearched: OnSearched) {
     return this.rounds(
       end,
       async (events) => {
@@ -135,13 +137,14 @@ export class ContentsInStore implements StoredContents {
           organization: String(data['organization']),
           disputeId: String(data['disputeId']),
         }));
-        const disputes = await DISPUTED_AMONG.runEach(this.pool, resolutions, { hashes: [...hashes] });
+        const { hashes, text } = asset;
+        const disputes = await DISPUTED_AMONG.runEach(this.pool, resolutions, { hashes: [...hashes], text });
         const disputed = new Map(disputes.map(({ eventId, disputedHash }) => [eventId, disputedHash]));
         return new Map(
           events.flatMap((event) => {
             const disputedHash = (isReadableResolution(event) && disputed.get(event.id)) || null;
-            const isAbout = disputedHash !== null || (hasContent(event) && hashes.includes(hashOfStored(event) ?? ''));
-            return isAbout ? [[event, { disputedHash }]] : [];
+            const isFound = disputedHash !== null || (hasContent(event) && isAbout(event, asset));
+            return isFound ? [[event, { disputedHash }]] : [];
           }),
         );
       },

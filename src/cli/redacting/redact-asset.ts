@@ -14,8 +14,10 @@ import {
   hashOfStored,
   countByType,
   type FoundEvent,
+  isAbout,
   recordOfAsset,
   redactEvents,
+  type SoughtAsset,
   type StoredContents,
   withNodesToScavenge,
   withoutErased,
@@ -29,20 +31,37 @@ const isHostOfLink = (key: string, index: number): boolean => index > 0 && key.s
 
 /**
  * Reads a content as the asset check does.
- * @returns the keys under which exactly this asset may be stored
- * @throws Invalid if the content is not an asset
+ * @returns the keys under which exactly this asset may be stored; none if the content is not an asset
  */
 const keysOf = (content: string): string[] => {
-  const issue = contentIssue(content);
-  if (issue !== undefined) throw new Invalid(issue);
   const { parsed, code, internalAddress } = parseContent(content);
-  if (code === 'parse-error') throw new Invalid('The content could not be parsed as an asset; nothing was changed');
+  if (code === 'parse-error') return [];
+  // The asset check names several mailboxes by the first one, whose own events are about another asset.
+  if (parsed?.type === 'EMAIL' && parsed.alternatives?.some(({ type }) => type === 'EMAIL'))
+    return [assetKey({ type: 'EMAIL', content })];
   const asset = parsed ? assetOf(content, parsed) : { type: 'URL', content: internalAddress!.name };
   const keys = parsed?.keys.filter((key, index) => !isHostOfLink(key, index)) ?? [];
   return [...new Set([assetKey(asset), ...keys])];
 };
 
-export const hashesOf = (content: string): string[] => keysOf(content).map(hashOfKey);
+/** An asset to find in the log and in the samples. */
+interface Sought extends SoughtAsset {
+  readonly keys: readonly string[];
+}
+
+/** @throws Invalid if no event may have this content */
+const soughtBy = (content: string): Sought => {
+  const text = content.trim();
+  const issue = contentIssue(text);
+  if (issue !== undefined) throw new Invalid(issue);
+  const keys = keysOf(content);
+  return { keys, hashes: keys.map(hashOfKey), text };
+};
+
+const nothingFound = ({ keys }: Sought, what: string): Invalid | NotFound =>
+  keys.length === 0
+    ? new Invalid(`${what} has this content, which cannot be read as an asset; nothing was changed`)
+    : new NotFound(`${what} is about this asset; nothing was changed`);
 
 /** The strings in what a sender wrote. The last one may be cut off, also inside an escape. */
 const STRINGS = /"((?:[^"\\]|\\(?:["\\/bfnrt]|u[\da-f]{4}))*)("?)/g;
@@ -60,22 +79,25 @@ const keysOfText = (text: string): readonly string[] => {
 };
 
 /** Whether a sample names an asset in any of its strings, because the data of a rejected event may have any shape. */
-const isAbout = (sent: string, content: string, keys: readonly string[]): boolean =>
+const namesAsset = (sent: string, { text, keys }: Sought): boolean =>
   [...sent.matchAll(STRINGS)].some(([, escaped, end]) => {
-    const text = (JSON.parse(`"${escaped}"`) as string).replace(end === '' ? CUT_CHARACTER : '', '');
-    const found = keysOfText(text);
-    if (found.some((key) => keys.includes(key))) return true;
-    const isCut = end === '' || text.length === MAX_STRING;
+    const written = (JSON.parse(`"${escaped}"`) as string).replace(end === '' ? CUT_CHARACTER : '', '');
+    const found = keysOfText(written);
+    if (written.trim() === text || found.some((key) => keys.includes(key))) return true;
+    const isCut = end === '' || written.length === MAX_STRING;
     const isBeginning = (whole: string, part: string): boolean => part !== '' && whole.startsWith(part);
-    return isCut && (isBeginning(content, text) || found.some((part) => keys.some((key) => isBeginning(key, part))));
+    return (
+      isCut &&
+      (isBeginning(text, written.trimStart()) || found.some((part) => keys.some((key) => isBeginning(key, part))))
+    );
   });
 
 /** Empties the samples about an asset that one pass over the table finds. @returns their number */
-const redactSamplesOnce = async (pool: Pool, content: string, keys: readonly string[]): Promise<number> => {
+const redactSamplesOnce = async (pool: Pool, asset: Sought): Promise<number> => {
   let found = 0;
   for (let block = 0; ;) {
     const rows = await READ_SAMPLES.run(pool, { block, limit: PAGE });
-    const samples = rows.filter(({ sent }) => isAbout(sent, content, keys)).map(({ key }) => key);
+    const samples = rows.filter(({ sent }) => namesAsset(sent, asset)).map(({ key }) => key);
     if (samples.length > 0) await EMPTY_SAMPLES.run(pool, { keys: samples });
     found += samples.length;
     if (rows.length < PAGE) return found;
@@ -88,10 +110,9 @@ const redactSamplesOnce = async (pool: Pool, content: string, keys: readonly str
  * counts stay.
  * @returns whether there were any
  */
-const redactSamples = async (pool: Pool, content: string, keys: readonly string[]): Promise<boolean> => {
+const redactSamples = async (pool: Pool, asset: Sought): Promise<boolean> => {
   // A row that is counted up between the reading and the emptying is elsewhere then, where the next pass finds it.
-  for (let pass = 0; pass < MAX_PASSES; pass++)
-    if ((await redactSamplesOnce(pool, content, keys)) === 0) return pass > 0;
+  for (let pass = 0; pass < MAX_PASSES; pass++) if ((await redactSamplesOnce(pool, asset)) === 0) return pass > 0;
   return true;
 };
 
@@ -137,16 +158,16 @@ const endOf = async ({ log }: Session): Promise<number> => Number(await log.head
 const findAll = async (
   session: Session,
   contents: StoredContents,
-  hashes: readonly string[],
+  asset: SoughtAsset,
   end: number,
   onProgress: OnProgress,
 ): Promise<readonly FoundEvent[]> => {
   const onSearched = (done: number): void => onProgress({ phase: 'positions', done, fraction: done / end });
   const found: FoundEvent[] = [];
-  for await (const round of contents.about(hashes, end, onSearched))
+  for await (const round of contents.about(asset, end, onSearched))
     for (const event of round) {
       const hash = event.disputedHash ?? hashOfStored(event);
-      if (hash === undefined || !hashes.includes(hash)) continue;
+      if (hash === undefined || (event.disputedHash === null && !isAbout(event, asset))) continue;
       const { position, eventId, stream, type } = event;
       found.push({ position, eventId, stream, type, record: recordOfAsset(type, event.data, hash) });
     }
@@ -155,19 +176,20 @@ const findAll = async (
 
 /**
  * Counts the events about an asset. Changes nothing.
- * @throws NotFound if there is no such event
+ * @throws NotFound if there is no such event, Invalid if the content cannot be read as an asset either
  */
 export const countAsset = async (session: Session, content: string, onProgress: OnProgress): Promise<Redacted> => {
-  const contents = openStoredContents(session);
-  const found = await findAll(session, contents, hashesOf(content), await endOf(session), onProgress);
-  if (found.length === 0) throw new NotFound('No event is about this asset');
+  const asset = soughtBy(content);
+  const found = await findAll(session, openStoredContents(session), asset, await endOf(session), onProgress);
+  if (found.length === 0) throw nothingFound(asset, 'No event');
   return summary(found);
 };
 
 /**
  * Redacts an asset in every event of every organization that is in the log when the call starts, and in all tables. A
  * call that was killed is continued by the next call.
- * @throws NotFound if no event and no sample of a rejected event is about the asset
+ * @throws NotFound if no event and no sample of a rejected event is about the asset, Invalid if the content cannot be
+ *   read as an asset either
  * @throws Conflict if an event about the asset is parked
  */
 export const redactAsset = async (
@@ -176,15 +198,15 @@ export const redactAsset = async (
   operator: string,
   onProgress: OnProgress = () => {},
 ): Promise<Redacted> => {
-  const keys = keysOf(content);
+  const asset = soughtBy(content);
   const contents = openStoredContents(session);
   const end = await endOf(session);
   // The tables tell which resolutions are about the asset. A projection that has not reached an event could still park
   // it, with its content.
   await awaitProjections(session, end - 1);
-  const found = await findAll(session, contents, keys.map(hashOfKey), end, onProgress);
+  const found = await findAll(session, contents, asset, end, onProgress);
   await requireNoneParked(session, found);
-  const hadSamples = await redactSamples(session.pool, content, keys);
+  const hadSamples = await redactSamples(session.pool, asset);
   if (found.length > 0)
     await redactEvents(
       session,
@@ -197,7 +219,7 @@ export const redactAsset = async (
   // Also if an earlier call has redacted everything, and ended before this.
   await dropAbandonedTables(session.pool);
   await renewStatistics(session.pool);
-  if (found.length === 0 && !hadSamples) throw new NotFound('Nothing stored is about this asset; nothing was changed');
+  if (found.length === 0 && !hadSamples) throw nothingFound(asset, 'Nothing stored');
   return summary(found, found.length > 0 ? contents.nodes : []);
 };
 
@@ -206,7 +228,7 @@ interface RedactOptions {
 }
 
 const redact = async (content: string, { dryRun = false }: RedactOptions): Promise<Result> => {
-  hashesOf(content);
+  soughtBy(content);
   return withProjections((session) =>
     withProgress({ positions: 'positions', events: 'events' }, async (bars) => {
       const onProgress = ({ phase, done, fraction }: RedactionProgress): void => bars[phase].update(done, fraction);

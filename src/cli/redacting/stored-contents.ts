@@ -31,6 +31,21 @@ export const hashOfStored = ({ data, metadata }: Content): string | undefined =>
   return hashOf({ event: { data: { asset: { type, content } } }, metadata });
 };
 
+/** An asset to find in the log. */
+export interface SoughtAsset {
+  /** The hashes of the keys under which the asset may be stored, in hex; empty if the text cannot be read as an asset. */
+  readonly hashes: readonly string[];
+  /** The content without blanks around it. What was stored with this text has another key for some types. */
+  readonly text: string;
+}
+
+/** Whether an event is about an asset: it has one of the hashes, or its content, or that of the dispute, is the text. */
+export const isAbout = (event: Content, { hashes, text }: SoughtAsset): boolean => {
+  const { content } = (event.data['asset'] ?? {}) as Partial<Asset>;
+  const isText = (written: unknown): boolean => typeof written === 'string' && written.trim() === text;
+  return isText(content) || isText(event.data['content']) || hashes.includes(hashOfStored(event) ?? '');
+};
+
 /** The content as it is stored after the redaction. The hash of the asset stays: it keeps the members of groups apart. */
 export const redactContent = (content: Content): Content => {
   const { data, metadata } = content;
@@ -77,10 +92,9 @@ export interface StoredContents {
   readonly nodes: readonly string[];
 
   /**
-   * Yields the events before a position that may be about the assets with these hashes, and the resolutions of disputes
-   * about these assets.
+   * Yields the events before a position that may be about an asset, and the resolutions of disputes about it.
    */
-  about(hashes: readonly string[], end: number, onSearched: OnSearched): AsyncIterable<readonly DisputedContent[]>;
+  about(asset: SoughtAsset, end: number, onSearched: OnSearched): AsyncIterable<readonly DisputedContent[]>;
 
   /**
    * Yields the events before a position with contents of threats and takedowns whose newest version is lower than

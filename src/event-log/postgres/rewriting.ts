@@ -173,24 +173,35 @@ const COLUMNS = 'e.position, e.event_id as "eventId", e.stream, e.type, e.data, 
 /** Whether an event has a content that has not been redacted. */
 const HAS_CONTENT = `e.data #>> '{asset,content}' <> '${REDACTED}'`;
 
+/** What `String.prototype.trim` removes. */
+const BLANKS =
+  '\t\n\v\f\r \u00A0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF';
+/** Whether the content of an event, or of the dispute that it files, is the text. */
+const hasText = (data: string): string =>
+  `(btrim(${data} #>> '{asset,content}', '${BLANKS}') = :text or btrim(${data} ->> 'content', '${BLANKS}') = :text)`;
+
+/** Whether a dispute `d` is about an asset with one of the hashes or with the text. */
+const IS_DISPUTED = `(d.asset = any(:hashes::uuid[]) or ${hasText(`(d.filed::json -> 'data')`)})`;
+
 /**
- * The events at the positions from `from` to `to`, without `to`, that may be about the assets with these hashes: the
- * event was stored with one of the hashes, or without a hash of the version `keyVersion` of the key. Also finds
- * resolutions of disputes about these assets, with the hash of the disputed asset.
+ * The events at the positions from `from` to `to`, without `to`, that may be about an asset: the event was stored with
+ * one of the hashes, with the text, or without a hash of the version `keyVersion` of the key. Also finds resolutions of
+ * disputes about the asset, with the hash of the disputed asset.
  */
 export const FIND_ABOUT = statement(
   'redaction-find-about',
-  { hashes: 'text[]', from: 'bigint', to: 'bigint', keyVersion: 'text' },
+  { hashes: 'text[]', text: 'text', from: 'bigint', to: 'bigint', keyVersion: 'text' },
   { ...EVENT, disputedHash: nullable('text') },
   `
     select ${COLUMNS}, replace(d.asset::text, '-', '') as "disputedHash"
     from log.events e left join read.disputes d
       on e.type = 'DisputeResolved' and d.organization = e.data ->> 'organization' and d.id = e.data ->> 'disputeId'
-      and d.asset = any(:hashes::uuid[])
+      and ${IS_DISPUTED}
     where e.position >= :from and e.position < :to and (
       ${HAS_CONTENT} and (
         e.metadata #>> '{assetKey,version}' is distinct from :keyVersion
         or e.metadata #>> '{assetKey,hash}' = any(:hashes)
+        or ${hasText('e.data')}
       )
       or d.id is not null and e.data ->> 'note' <> '${REDACTED}'
     )
@@ -265,15 +276,15 @@ export const EXPIRED_AMONG = statement(
     where ${IS_NOT_PARKED}`,
 );
 
-/** Those of these resolutions that are about disputes about the assets with these hashes. */
+/** Those of these resolutions whose dispute is about an asset, as `FIND_ABOUT` finds it. */
 export const DISPUTED_AMONG = statement(
   'redaction-disputed-among',
-  { eventId: 'uuid[]', organization: 'text[]', disputeId: 'text[]', hashes: 'text[]' },
+  { eventId: 'uuid[]', organization: 'text[]', disputeId: 'text[]', hashes: 'text[]', text: 'text' },
   { eventId: 'uuid', disputedHash: 'text' },
   `
     select i.event_id as "eventId", replace(d.asset::text, '-', '') as "disputedHash"
     from unnest(:eventId, :organization, :disputeId) i (event_id, organization, id)
-    join read.disputes d on d.organization = i.organization and d.id = i.id and d.asset = any(:hashes::uuid[])`,
+    join read.disputes d on d.organization = i.organization and d.id = i.id and ${IS_DISPUTED}`,
 );
 
 /** Those of these projections that have parked one of these events. */
