@@ -21,10 +21,6 @@ const ALLOWED: Readonly<Record<string, readonly [readings: number, reason: strin
   'src/asset-check/sources/sources.ts': [1, 'the age of a list that this machine fetched'],
   'src/event-log/new-event.ts': [1, 'when a log was opened, for people'],
   'src/api-keys/api-keys.ts': [2, 'when an operator issued or revoked a key, for people'],
-  'src/cli/brands-and-flags.ts': [
-    1,
-    'the time of a change that an operator makes, which is after the time of the newest change',
-  ],
   'src/cli/events.ts': [1, 'the expiry of a key that is issued for one call: one day from now'],
   'src/cli/demo/disputes-and-webhook.ts': [1, 'how long ago the disputes of the demo were filed, for people'],
   'src/cli/demo/keys.ts': [2, 'the expiry of a key for the demo'],

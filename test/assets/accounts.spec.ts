@@ -264,6 +264,13 @@ describe('An X-address', () => {
     );
   });
 
+  it('is read as one although its end is also a valid checksum of SS58', () => {
+    const id = [253, 35, 50, 189, 95, 5, 2, 4, 6, 55, 255, 65, 60, 254, 6, 138, 0, 173, 0, 173];
+    expect(readAccount(ripple(0x05, 0x44, ...id, ...tagBytes(2_571_566_748)))).toEqual(
+      readAccount(`${ripple(0, ...id)}?dt=2571566748`),
+    );
+  });
+
   it.each([
     ['a network that does not exist', [0x05, 0x45], tagBytes(1)],
     ['a tag that its flag denies', [0x05, 0x44], [0, 1, 0, 0, 0, 0, 0, 0, 0]],

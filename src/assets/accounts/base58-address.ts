@@ -18,6 +18,9 @@ const TEZOS_ENTRYPOINT = /^(KT1\w{33})%\w{1,31}$/;
 export const readBase58 = (written: string): Address | undefined => {
   const text = written.replace(TEZOS_ENTRYPOINT, '$1');
   if (!BASE58.test(text)) return undefined;
+  // Before SS58, whose checksum has two bytes: one X-address in 65,536 has a valid one.
+  const ripple = /^[rTX]/.test(text) && text.length <= 48 ? readRipple(text) : undefined;
+  if (ripple !== undefined) return ripple;
   const bytes = decoded(base58, text);
   if (bytes !== undefined) {
     const account = ss58Account(bytes);
@@ -31,8 +34,6 @@ export const readBase58 = (written: string): Address | undefined => {
     if (bytes.length === 32) return { encoding: 'ed25519', key: text };
     if (isByron(bytes)) return { encoding: 'byron', key: text };
   }
-  const ripple = /^[rTX]/.test(text) && text.length <= 48 ? readRipple(text) : undefined;
-  if (ripple !== undefined) return ripple;
   return /^[48]/.test(text) && (text.length === 95 || text.length === 106) ? readMonero(text) : undefined;
 };
 
