@@ -102,26 +102,25 @@ export class ConcurrencyLimit {
    * @throws Unavailable if the job has waited for `waitTimeoutMs`
    */
   run<Result>(organization: string, key: string | undefined, job: () => Promise<Result>): Promise<Result> {
-    const result = this.runOrJoin(organization, key, job);
-    const { slices } = this;
-    return key === undefined || slices === undefined ? result : result.finally(() => slices.waitForTurn(organization));
-  }
-
-  private runOrJoin<Result>(
-    organization: string,
-    key: string | undefined,
-    job: () => Promise<Result>,
-  ): Promise<Result> {
     let queue = this.queues.get(organization);
     if (!queue) this.queues.set(organization, (queue = { running: 0, waiting: [] }));
     const equal = key === undefined ? undefined : queue.waiting.find((waiting) => waiting.key === key);
-    if (equal) return this.join(queue, equal) as Promise<Result>;
+    if (equal) return this.inTurn(organization, this.join(queue, equal) as Promise<Result>);
+    // Nobody shares a run that begins at once.
     if (queue.running < this.limits.maxRunning) return this.start(organization, queue, job);
-    if (queue.waiting.length < this.limits.maxWaiting) return this.wait(organization, queue, key, job);
+    if (queue.waiting.length < this.limits.maxWaiting) {
+      const result = this.wait(organization, queue, key, job);
+      return key === undefined ? result : this.inTurn(organization, result);
+    }
     throw new TooManyRequests(
       RETRY_AFTER_SECONDS,
       `Too many ${this.limits.name} of this organization are waiting; retry after the number of seconds in Retry-After`,
     );
+  }
+
+  private inTurn<Result>(organization: string, result: Promise<Result>): Promise<Result> {
+    const { slices } = this;
+    return slices === undefined ? result : result.finally(() => slices.waitForTurn(organization));
   }
 
   private wait<Result>(
