@@ -158,7 +158,7 @@ export class Consistency {
     reply.raw.once('close', onClose);
     const ms = (preferred ?? DEFAULT_WAIT_SECONDS) * 1_000;
     const isReached = await this.waiting
-      .run(ownerOf(request.caller ?? undefined), () => this.checkpoints.reached(reads, position, ms, closed.signal))
+      .run(ownerOf(request.caller), () => this.checkpoints.reached(reads, position, ms, closed.signal))
       .finally(() => reply.raw.off('close', onClose));
     if (!isReached) throw notReached(name);
   }

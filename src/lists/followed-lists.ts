@@ -44,6 +44,7 @@ export class FollowedLists {
   readonly lists: readonly ServedList[] = LIST_NAMES.map((name) => new ServedList(name));
   private readonly waiters = new Bag<Waiter>();
   private readonly waiting = new WaitingRequests(MAX_IN_ALL, MAX_OF_KEY, ADVICE, 'of a key');
+  /** Without a limit in all, which `waiting` has. */
   private readonly ofStrangers = new WaitingRequests(Infinity, MAX_OF_ADDRESS, ADVICE, 'of an address');
   private readonly report: FailureReport;
   private followedAt = 0;

@@ -124,7 +124,7 @@ export const listsController = (access: Requirement, headers: Readonly<Record<st
         }),
       );
       // Requests that share a list resume together, and sending each of their responses takes time.
-      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
+      await this.slices.waitForTurn(ownerOf(caller));
       void reply.headers({ ...headers, etag: tag });
       if (seconds !== undefined) void reply.header('preference-applied', `wait=${seconds}`);
       if (body === undefined) return void reply.code(304);

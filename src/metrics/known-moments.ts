@@ -119,7 +119,7 @@ export class KnownMoments {
 
   /** The statements of an organization run one at a time, as its metrics queries do, because they share a pool. */
   private inTurn<Result>({ request }: FastifyReply, key: string, statement: () => Promise<Result>): Promise<Result> {
-    const owner = ownerOf(request.caller ?? undefined);
+    const owner = ownerOf(request.caller);
     return this.queries.inTurn(owner, key, () => statement().catch(asThrown));
   }
 }

@@ -25,7 +25,7 @@ declare module 'fastify' {
 }
 
 /** Returns the owner that a request is charged to: its organization, or its key. Requests without a valid key share an owner. */
-export const ownerOf = (caller: Caller | undefined): string => caller?.organization ?? caller?.keyId ?? '';
+export const ownerOf = (caller: Caller | null | undefined): string => caller?.organization ?? caller?.keyId ?? '';
 
 /**
  * Returns whom a limit counts if strangers share a key, such as the copies of a program: the key at one address. Without a

@@ -115,7 +115,7 @@ export class BodyReader {
     const limit = request.access?.bodyLimit ?? BODY_LIMIT;
     const gunzip = isGzip(raw.headers) ? createGunzip({ chunkSize: CHUNK_BYTES }) : undefined;
     const source = gunzip ?? raw;
-    const owner = ownerOf(request.caller ?? undefined);
+    const owner = ownerOf(request.caller);
     const announced = Number(raw.headers['content-length'] ?? 0);
     if (announced > limit) throw new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE();
     const charge = (request.bodyCharge = new Charge(this.budget, owner));

@@ -86,7 +86,7 @@ export const readJsonBodies = (instance: FastifyInstance, slices: TimeSlices): v
       if (text === '') return done(null, undefined);
       if (text.length <= BODY_LIMIT) return void parse(request, text, done);
       // Parsing megabytes takes milliseconds, so the parser runs in a time slice of the caller.
-      slices.begin(ownerOf(request.caller ?? undefined), () => void parse(request, text, done));
+      slices.begin(ownerOf(request.caller), () => void parse(request, text, done));
     });
   });
   instance.addContentTypeParser(OTHER_JSON, (request: FastifyRequest, _: unknown, done: Done) => {

@@ -11,9 +11,8 @@ const STREAM_BYTES = 128 * 1024;
 const isStream = (payload: unknown): boolean => typeof (payload as { pipe?: unknown } | null)?.pipe === 'function';
 
 /** Returns who is charged. Strangers who share a key must not use up the bytes of one another. */
-const readerOf = ({ caller, access, ip }: FastifyRequest): string => {
-  return caller === null || access?.hasPublishedKeys === true ? strangerOf(caller, ip) : ownerOf(caller);
-};
+const readerOf = ({ caller, access, ip }: FastifyRequest): string =>
+  caller === null || access?.hasPublishedKeys === true ? strangerOf(caller, ip) : ownerOf(caller);
 
 /**
  * Charges the bytes of each response to the organization, the key or the address of the client (`readerOf`) until the operating

@@ -202,18 +202,18 @@ export const MAX_ROWS = 10_000;
 
 /**
  * Adds the rejections since the last call, and deletes the oldest if there are too many.
- * @param onKept called if the deletion failed, by default throws the error. The rejections are stored already, and the next
- *   call deletes what is too many
+ * @param onUndeleted called if the deletion failed, by default throws the error. The rejections are stored already, and the
+ *   next call deletes what is too many
  */
 export const addRejectedEvents = async (
   pool: Pool,
   rejected: readonly RejectedEvents[],
-  onKept = (error: unknown): void => {
+  onUndeleted = (error: unknown): void => {
     throw error;
   },
 ): Promise<void> => {
   await ADD_REJECTIONS.runEach(pool, rejected);
-  await DELETE_EXCESS_REJECTIONS.run(pool, { keptRows: MAX_ROWS }).catch(onKept);
+  await DELETE_EXCESS_REJECTIONS.run(pool, { keptRows: MAX_ROWS }).catch(onUndeleted);
 };
 
 /** Lists rejections, newest first. */

@@ -260,18 +260,16 @@ export class IngestBackpressure {
     const movedAt =
       before === undefined ? Number.NEGATIVE_INFINITY : before.position === position ? before.movedAt : now;
     this.counted = { position, movedAt };
-    const stoppedSince = Math.max(movedAt, this.appends[0]?.since ?? now);
+    const isStill = now - Math.max(movedAt, this.appends[0]?.since ?? now) > PROJECTOR_STOPPED_MS;
     // A projector that is only slow still holds its lease: its backlog must not be forgotten. If the lease cannot be
     // read, the database is unavailable to the projector as well.
-    const isStopped =
-      now - stoppedSince > PROJECTOR_STOPPED_MS && !(await this.checkpoints.isProjecting(LANE).catch(() => false));
+    const isStopped = isStill && !(await this.checkpoints.isProjecting(LANE).catch(() => false));
     // A projector that reads on without moving is at the end of the log: a failover has lost the appends.
-    const isStill = row !== undefined && now - stoppedSince > PROJECTOR_STOPPED_MS;
-    this.stillAsOf = isStill ? (this.stillAsOf ?? row.asOf) : undefined;
-    const isAtEnd = isStill && row.asOf > this.stillAsOf!;
-    const isOver = ({ position: end, since }: UncountedAppend): boolean =>
-      isStopped || end <= position || (isAtEnd && now - since > PROJECTOR_STOPPED_MS);
-    const [counted, uncounted] = partition(this.appends, isOver);
+    this.stillAsOf = isStill && row !== undefined ? (this.stillAsOf ?? row.asOf) : undefined;
+    const isAtEnd = row !== undefined && this.stillAsOf !== undefined && row.asOf > this.stillAsOf;
+    const isNoLongerWaiting = (append: UncountedAppend): boolean =>
+      isStopped || append.position <= position || (isAtEnd && now - append.since > PROJECTOR_STOPPED_MS);
+    const [counted, uncounted] = partition(this.appends, isNoLongerWaiting);
     this.appends = uncounted;
     const waiting = this.uncounted.total;
     this.forget(counted);

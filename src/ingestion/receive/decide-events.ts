@@ -139,8 +139,9 @@ const guardOf = ({ data }: UpstreamEvent, key: string | undefined, hosts: Guarde
     ? hosts.guardOf(key.slice(URL_KEY.length))
     : undefined;
 
+/** The request that sent events. */
 export interface EventsOrigin extends Origin {
-  /** Whether the sender of the request named the trace. Otherwise the trace that an event names precedes it. */
+  /** Whether the sender of the request named the trace. If not, the trace that an event names comes first. */
   readonly isTraceSent?: boolean;
 }
 
@@ -301,7 +302,7 @@ export function* decide(
       continue;
     }
     changeIds.set(eventId, changeId);
-    // The trace of the sender's request, or else the trace in which the event was produced, or else that of this service.
+    // The trace that the request names, or else the one that the event names, or else the one that began with the request.
     const traceparent = (origin.isTraceSent ? undefined : sentEvent.traceparent) ?? origin.traceparent;
     const metadata = {
       source,

@@ -45,7 +45,7 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
     ): Promise<Buffer> {
       const body = await this.queries.execute(new ReadWholeForMetaMask({ name }));
       // Requests that share a list resume together, and sending each of their responses takes time.
-      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
+      await this.slices.waitForTurn(ownerOf(reply.request.caller));
       void reply.headers({ ...headers, 'content-encoding': 'gzip' }).type(JSON_TYPE);
       return body;
     }
@@ -68,7 +68,7 @@ export const metamaskController = (access: Requirement, headers: Readonly<Record
     ): Promise<Buffer> {
       const body = await this.queries.execute(new ReadDifferencesForMetaMask({ name, second }));
       // Requests that share a list resume together, and sending each of their responses takes time.
-      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
+      await this.slices.waitForTurn(ownerOf(reply.request.caller));
       void reply.headers({ ...headers, 'content-encoding': 'gzip' }).type(JSON_TYPE);
       return body;
     }

@@ -72,7 +72,7 @@ export const safeBrowsingController = (access: Requirement, headers: Readonly<Re
       const [names, versions] = [valuesOf(reply, 'names'), valuesOf(reply, 'version')];
       const lists = await this.queries.execute(new ReadPrefixLists({ names, versions }));
       // Requests that share lists resume together, and sending each of their responses takes time.
-      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
+      await this.slices.waitForTurn(ownerOf(reply.request.caller));
       void reply.headers(headers);
       return send(reply, 'BatchGetHashListsResponse', lists);
     }
@@ -90,7 +90,7 @@ export const safeBrowsingController = (access: Requirement, headers: Readonly<Re
       const query = new ReadPrefixLists({ names: [name], versions: valuesOf(reply, 'version') });
       const { hashLists } = await this.queries.execute(query);
       // Requests that share a list resume together, and sending each of their responses takes time.
-      await this.slices.waitForTurn(ownerOf(reply.request.caller ?? undefined));
+      await this.slices.waitForTurn(ownerOf(reply.request.caller));
       void reply.headers(headers);
       return send(reply, 'HashList', hashLists[0]!);
     }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { TooManyRequests, Unavailable, Unprocessable } from '../../../src/errors.js';
 import { ConcurrencyLimit } from '../../../src/flow/concurrency-limit.js';
 import { TimeSlices } from '../../../src/flow/turns.js';
+import { countTurns } from '../../support/count-turns.js';
 
 /** Queries that end when the spec calls `end`. */
 class ControlledQueries {
@@ -77,17 +78,9 @@ describe('The concurrency limit of an organization', () => {
       for (const until = performance.now() + 2; performance.now() < until;);
     };
     const answers = Array.from({ length: 30 }, answer);
-    let turns = 0;
-    let isWorking = true;
-    const count = (): void => {
-      turns += 1;
-      if (isWorking) setImmediate(count);
-    };
-    setImmediate(count);
+    const turns = countTurns(Promise.all([first, ...answers]));
     end();
-    await Promise.all([first, ...answers]);
-    isWorking = false;
-    expect(turns).toBeGreaterThanOrEqual(20);
+    expect(await turns).toBeGreaterThanOrEqual(20);
   });
 
   it('does not share a run that started before the job arrived', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { finish, TimeSlices, type Work } from '../../../src/flow/turns.js';
+import { countTurns } from '../../support/count-turns.js';
 
 /** Work in steps of a millisecond each. */
 function* busy<Result>(steps: number, result: Result): Work<Result> {
@@ -12,21 +13,12 @@ function* busy<Result>(steps: number, result: Result): Work<Result> {
 
 describe('Time slices', () => {
   it('let long work yield to the event loop repeatedly', async () => {
-    let turns = 0;
-    let isWorking = true;
-    const count = (): void => {
-      turns += 1;
-      if (isWorking) setImmediate(count);
-    };
-    setImmediate(count);
     const results = await Promise.all(Array.from({ length: 5 }, (_, n) => new TimeSlices().run('', busy(1, n))));
-    turns = 0;
-    const slices = new TimeSlices();
-    expect(await Promise.all(Array.from({ length: 10 }, (_, n) => slices.run(`owner-${n}`, busy(20, n))))).toHaveLength(
-      10,
-    );
-    isWorking = false;
     expect(results).toEqual([0, 1, 2, 3, 4]);
+    const slices = new TimeSlices();
+    const work = Promise.all(Array.from({ length: 10 }, (_, n) => slices.run(`owner-${n}`, busy(20, n))));
+    const turns = await countTurns(work);
+    expect(await work).toHaveLength(10);
     // 200 ms of work take at least 10 turns; fewer turns would mean longer turns.
     expect(turns).toBeGreaterThanOrEqual(10);
   });
@@ -87,15 +79,7 @@ describe('Time slices', () => {
       for (const end = performance.now() + 2; performance.now() < end;);
     };
     const resumed = Promise.resolve();
-    let turns = 0;
-    let isWorking = true;
-    const count = (): void => {
-      turns += 1;
-      if (isWorking) setImmediate(count);
-    };
-    setImmediate(count);
-    await Promise.all(Array.from({ length: 20 }, () => work(resumed)));
-    isWorking = false;
+    const turns = await countTurns(Promise.all(Array.from({ length: 20 }, () => work(resumed))));
     expect(turns).toBeGreaterThanOrEqual(15);
   });
 
