@@ -2,8 +2,9 @@
  * The ledger of the doses that take too long for each change (`reliability/ledger.json`): which commit each last ran on,
  * and how it ended. A dose is out of date if it never ran, did not pass, or code that it covers has changed since.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 /** Code that every dose runs. The dashboard and the demo's data have specs of their own. */
 export const SERVICE = ['src', 'projections', 'package-lock.json', ':!src/dashboard', ':!src/cli/demo'];
@@ -32,6 +33,23 @@ export const hasChanged = (commit, covers) => {
   } catch {
     return true;
   }
+};
+
+/**
+ * Returns what a scenario covers besides the service: the rig, the file that defines the scenario, and what that file
+ * imports from its own folder. If no file has the scenario's name as it is, this is every fault and attack.
+ * @returns {string[]} git pathspecs
+ */
+export const coversOfScenario = (name) => {
+  const all = ['reliability/faults', 'reliability/attacks'];
+  const found = spawnSync('git', ['grep', '-lF', `'${name}'`, '--', ...all], { encoding: 'utf8' });
+  const files = found.stdout.split('\n').filter((line) => line !== '');
+  const imported = files.flatMap((file) =>
+    Array.from(readFileSync(file, 'utf8').matchAll(/from '\.\/(.+)\.js'/g), ([, path]) =>
+      join(dirname(file), `${path}.ts`),
+    ),
+  );
+  return ['reliability/rig', ...(files.length === 0 ? all : [...files, ...imported])];
 };
 
 const REASONS = ['never ran', 'did not pass', 'covers changed code'];

@@ -8,9 +8,9 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, openSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
-import { outOfDate, readLedger, SERVICE, writeLedger } from './ledger.mjs';
+import { coversOfScenario, outOfDate, readLedger, SERVICE, writeLedger } from './ledger.mjs';
 
 const LEDGER = 'reliability/ledger.json';
 const REPORT = 'night-report';
@@ -37,19 +37,6 @@ const specsOf = (project) => {
     .map((path) => relative('.', path))
     .sort();
 };
-/** The rig, and the files that name a scenario with the faults that they share; all faults and attacks if none does. */
-const coversOf = (scenario) => {
-  const all = ['reliability/faults', 'reliability/attacks'];
-  const { stdout } = spawnSync('git', ['grep', '-lF', `'${scenario}'`, '--', ...all], { encoding: 'utf8' });
-  const files = stdout.split('\n').filter((line) => line !== '');
-  const shared = files.flatMap((file) =>
-    Array.from(
-      readFileSync(file, 'utf8').matchAll(/from '(\.\/.+)\.js'/g),
-      ([, path]) => `${join(dirname(file), path)}.ts`,
-    ),
-  );
-  return ['reliability/rig', ...(files.length > 0 ? [...files, ...shared] : all)];
-};
 /** @type {import('./ledger.mjs').Dose[]} */
 const doses = [
   ...['release', 'eventstore', 'full-size'].flatMap((project) =>
@@ -63,7 +50,7 @@ const doses = [
   ...SCENARIOS.map(({ name }) => ({
     name,
     command: ['node', 'dist/reliability/main.js', name, ...(SCALE[name] ?? [])],
-    covers: [...SERVICE, ...coversOf(name)],
+    covers: [...SERVICE, ...coversOfScenario(name)],
   })),
   ...GOALS.flatMap(({ name }) => [
     { name, command: ['node', 'dist/bench/main.js', name], covers: [...SERVICE, 'bench', ':!bench/results'] },

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -16,7 +16,8 @@ interface Dose {
   readonly command: readonly string[];
   readonly covers: readonly string[];
 }
-const { outOfDate, readLedger, writeLedger } = (await import('../../.ci/ledger.mjs' as string)) as {
+const { coversOfScenario, outOfDate, readLedger, writeLedger } = (await import('../../.ci/ledger.mjs' as string)) as {
+  coversOfScenario: (name: string) => string[];
   outOfDate: (
     doses: readonly Dose[],
     ledger: Readonly<Record<string, Run>>,
@@ -81,6 +82,24 @@ describe('The ledger of doses', () => {
     expect(outOfDate([dose('one', 'a')], { one: ran('0123456789abcdef', 1) })).toHaveLength(1);
     writeFileSync('a', 'changed');
     expect(outOfDate([dose('one', 'a')], { one: ran(first, 1) })).toHaveLength(1);
+  });
+
+  it('keeps a scenario while another one changes', () => {
+    mkdirSync('reliability/faults', { recursive: true });
+    for (const [file, text] of Object.entries({
+      'killed.ts': `import { call } from '../rig/call.js';\nname: 'F1'`,
+      'heavy.ts': `import { run } from './noisy.js';\nname: 'F2'`,
+      'noisy.ts': `name: 'F21'`,
+    }))
+      writeFileSync(`reliability/faults/${file}`, text);
+    git('add', '.');
+    expect(coversOfScenario('F1')).toEqual(['reliability/rig', 'reliability/faults/killed.ts']);
+    expect(coversOfScenario('F2')).toEqual([
+      'reliability/rig',
+      'reliability/faults/heavy.ts',
+      'reliability/faults/noisy.ts',
+    ]);
+    expect(coversOfScenario('F3')).toEqual(['reliability/rig', 'reliability/faults', 'reliability/attacks']);
   });
 
   it('is written in the order of the names', () => {
