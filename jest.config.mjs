@@ -90,6 +90,7 @@ const ON_EVENTSTORE = [
 
 /** The specs whose random or large tests are small in `test`, and of full size before a release (`sized`). */
 const FULL_SIZE = [
+  'asset-check/further-entries',
   'asset-check/generated-texts',
   'asset-check/lists/guards',
   'asset-check/links-in-links',

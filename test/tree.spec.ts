@@ -28,6 +28,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'ci/suffix-list.spec.ts': '.ci/suffix-list.mjs',
   'asset-check/asset-check.spec.ts': 'the check as a whole, sources and verdict together',
   'asset-check/certainty.spec.ts': 'a verdict is never more certain than what was read',
+  'asset-check/further-entries.spec.ts': 'a further entry of a list never frees anything, for random worlds of sources',
   'asset-check/login-links.spec.ts': 'requests of OAuth and links that a log-in opens afterwards, from text to verdict',
   'asset-check/second-targets.spec.ts': 'texts, messages and contacts with several targets, from text to verdict',
   'asset-check/links-in-links.spec.ts': 'links that carry links, with and without a row of the table',

@@ -41,7 +41,7 @@ export interface ParsedContent {
   readonly keys: readonly string[];
   /** Further keys, whose status has an effect only if the status is BLOCKED. */
   readonly blockingKeys?: readonly string[];
-  /** The names of the folders above a page that a parameter names. */
+  /** The names of the pages above a page that a parameter names. */
   readonly folders?: readonly string[] | undefined;
   /** The host on which the asset is. */
   readonly host?: string;

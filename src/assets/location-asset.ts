@@ -122,7 +122,7 @@ const MAX_PROFILE_LENGTH = 3;
 
 /**
  * Returns the parent pages of an asset on the host of the asset, nearest first, and the profiles to which the parent
- * pages belong. A page that its parameters name has the folders of its path as parent pages.
+ * pages belong. A page that its parameters name has the pages of its path as parent pages.
  */
 export const parentPages = ({
   keys,

@@ -105,6 +105,22 @@ describe('A request of OAuth or OpenID Connect', () => {
     expect((await checkerOf([], [{ text: 'kit.example\n' }]))(page).status).toBe('BLOCKED');
   });
 
+  it.each(['a/b?x=1&', 'a/b/?', 'a/b/c?', 'a/b?t=1&'])(
+    'does not free a blocked page on any other path: %s',
+    async (link) => {
+      for (const host of ['kit.example', 'www.kit.example']) {
+        const page = `https://${host}/${link}client_id=x&response_type=code`;
+        expect((await checkerOf([], [{ text: 'kit.example/a/b\n' }]))(page).status).toBe('BLOCKED');
+        const check = await checkerOf(['BLOCKED PAGE kit.example/a/b', 'BLOCKED PAGE www.kit.example/a/b']);
+        expect(check(page).status).toBe('BLOCKED');
+        expect(check(`https://${host}/a/?client_id=x&response_type=code`).status).toBe('UNKNOWN');
+      }
+      const deep = `kit.example${'/a'.repeat(30)}`;
+      const check = await checkerOf([`BLOCKED PAGE ${deep}`]);
+      expect(check(`https://${deep}?client_id=x&response_type=code`).status).toBe('BLOCKED');
+    },
+  );
+
   it('is no profile', () => {
     expect(parseContent('https://www.facebook.com/v19.0/dialog/oauth?client_id=1').parsed!.type).toBe('PAGE');
   });
@@ -274,8 +290,8 @@ describe('A page that a parameter names', () => {
     expect(listed(link + good).status).toBe('UNKNOWN');
   });
 
-  it('is blocked with a folder above it and with its host', async () => {
-    for (const status of ['PAGE forum.example/a', 'URL forum.example'])
+  it('is blocked with a folder above it, with the page without parameters, and with its host', async () => {
+    for (const status of ['PAGE forum.example/a', 'PAGE forum.example/a/showthread.php', 'URL forum.example'])
       expect(
         (await checkerOf([`BLOCKED ${status}` as OwnStatus]))('https://forum.example/a/showthread.php?t=1').status,
       ).toBe('BLOCKED');

@@ -113,7 +113,7 @@ export class Maker {
     return mailbox;
   }
 
-  private entry(hasPages: boolean, hasAccounts = hasPages): string {
+  entry(hasPages: boolean, hasAccounts = hasPages): string {
     const kind = this.random();
     if (kind < 0.25 && hasPages) return this.page();
     if (kind < 0.3 && hasPages) return this.chance(0.5) ? CID : this.pick(ADDRESSES) + this.pick(PATHS);

@@ -1,6 +1,6 @@
 import { rangeOf } from '../../assets/ip-address.js';
 import type { ParsedContent } from '../../assets/asset.js';
-import { FAILED, hostingResult, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../verdict.js';
+import { FAILED, hostingResult, isInherited, NOT_FOUND, type SourceResult, UNSUPPORTED } from '../verdict.js';
 import { Guards } from './guards.js';
 import {
   ALLOWED,
@@ -43,20 +43,39 @@ export const matchList = (
   }
   if (content === undefined) return host !== undefined || kindsOf(format).pages ? FAILED : UNSUPPORTED;
   const lookup = { parsed, host: host ?? '', content, format, hashes, suffixes, guards };
-  const hasPages = content.pages > 0;
-  const served = hasPages ? matchIpfsContent(lookup) : undefined;
+  if (content.pages === 0) return host === undefined ? UNSUPPORTED : matchHost(lookup);
+  const served = matchIpfsContent(lookup);
   if (served !== undefined && served.guardedBy === undefined) return served;
-  const page = hasPages ? (matchPage(lookup) ?? served) : undefined;
+  const page = matchPage(lookup) ?? served;
+  if (page === undefined) return host === undefined ? NOT_FOUND : matchHost(lookup);
+  return isDecidedByPage(page, lookup) ? page : strongerOf(page, matchHost(lookup), format);
+};
+
+/** Whether the result of the host cannot change that of the page. */
+const isDecidedByPage = (page: SourceResult, { parsed, format }: ListLookup): boolean => {
+  if (parsed.host === undefined) return true;
   // An overruled entry does not decide, so that another entry of the list can.
-  const decides = page?.guardedBy === undefined;
-  if (page !== undefined && decides && (format !== 'metamask' || parsed.isSharedHost)) return page;
-  if (host === undefined) return hasPages ? NOT_FOUND : UNSUPPORTED;
-  if (lookUpSuffixes(host, content, hashes) === 0) return matchRange(lookup) ?? page ?? resultOfUnlistedHost(lookup);
+  if (page.guardedBy !== undefined) return false;
+  return parsed.isSharedHost || (format !== 'metamask' && !isInherited(page));
+};
+
+/** Chooses between the results of a page and of its host, which is not shared. */
+const strongerOf = (page: SourceResult, host: SourceResult, format: Format): SourceResult => {
+  if (page.guardedBy !== undefined) return host === NOT_FOUND ? page : host;
+  // MetaMask's detector looks for allowed hosts first.
+  if (format === 'metamask' && host.status === 'ALLOWED') return host;
+  // A page above has less weight than the asset itself, so it must not hide that the list blocks the host.
+  return page.status === 'BLOCKED' && isInherited(page) && host.status === 'BLOCKED' && !isInherited(host)
+    ? host
+    : page;
+};
+
+const matchHost = (lookup: ListLookup): SourceResult => {
+  const { parsed, host, content, format, hashes, suffixes } = lookup;
+  if (lookUpSuffixes(host, content, hashes) === 0) return matchRange(lookup) ?? resultOfUnlistedHost(lookup);
   if (parsed.isSharedHost) return resultOfSharedHost(lookup);
   const result =
-    format === 'metamask'
-      ? matchAsMetamask(lookup, decides ? page : undefined)
-      : (matchNearest(ALLOWED | BLOCKED, lookup) ?? page ?? NOT_FOUND);
+    format === 'metamask' ? matchAsMetamask(lookup) : (matchNearest(ALLOWED | BLOCKED, lookup) ?? NOT_FOUND);
   return parsed.isOnHost ? inherited(result, host, suffixes) : result;
 };
 
@@ -183,14 +202,10 @@ const matchNearest = (wanted: number, lookup: ListLookup): SourceResult | undefi
   return undefined;
 };
 
-/**
- * Matches in the order of MetaMask's detector: allowed hosts, blocked pages, blocked hosts, then imitations. Entries
- * for hosts include their subdomains.
- */
-const matchAsMetamask = (lookup: ListLookup, page: SourceResult | undefined): SourceResult => {
+/** Matches in the order of MetaMask's detector: allowed hosts, blocked hosts, then imitations, each with its subdomains. */
+const matchAsMetamask = (lookup: ListLookup): SourceResult => {
   const allowed = matchNearest(ALLOWED, lookup);
   if (allowed?.status === 'ALLOWED') return allowed;
-  if (page !== undefined) return page;
   const blocked = matchNearest(BLOCKED, lookup);
   if (blocked?.status === 'BLOCKED') return blocked;
   const imitation = resultOfUnlistedHost(lookup);

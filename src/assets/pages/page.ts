@@ -23,7 +23,7 @@ export interface Page {
   readonly isShared: boolean;
   /** The names of other pages that the link may open, because it repeats a parameter. */
   readonly others: readonly string[];
-  /** The names of the folders above a page that a parameter names, although the page belongs to the host. */
+  /** The names of the pages above a page that a parameter names, although the page belongs to the host. */
   readonly folders?: readonly string[];
   /** Whether the page is a request of OAuth or OpenID, which names its client. */
   readonly isRequest?: boolean;
@@ -165,12 +165,19 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
 
 const CLIENTS = CLIENT_PARAMETERS.split(' ');
 
+/** Maximum length of the end of a path that names the endpoint of a request. */
+const MAX_ENDPOINT_LENGTH = 128;
+
+/** Whether a link with this path is a request of OAuth or OpenID as soon as it names a client. */
+export const isRequestEndpoint = (path: string): boolean => REQUEST_PATH.test(path.slice(-MAX_ENDPOINT_LENGTH));
+
 /**
  * Returns the page of a request of OAuth or OpenID: the host and the client, whatever the tenant, the version and the
  * other parameters. The name is itself such a request, so that it is read as the same page.
  */
 const requestPage = (host: string, path: string, rest: string, shared?: PublishingHost): Page | undefined => {
-  if (!REQUEST_PATH.test(path.slice(-MAX_ENDPOINT_LENGTH)) && !REQUEST_PARAMETER.test(rest)) return undefined;
+  const isEndpoint = isRequestEndpoint(path);
+  if (!isEndpoint && !REQUEST_PARAMETER.test(rest)) return undefined;
   const query = [...queryOf(rest)];
   const clients = CLIENTS.map((client) =>
     query.flatMap(([name, value]) => (value !== '' && name.toLowerCase() === client ? [value] : [])),
@@ -180,7 +187,9 @@ const requestPage = (host: string, path: string, rest: string, shared?: Publishi
     .slice(0, MAX_OTHERS)
     .map((client) => readableAgain(`${host}/oauth2/authorize?client_id=${encodeURIComponent(client.toWellFormed())}`));
   const isShared = shared?.hasOwnPages === false;
-  const folders = isShared ? NO_OTHERS : foldersAbove(host, path);
+  // A blocked page stays blocked, whatever parameters somebody adds. An endpoint is not blocked for all of its clients.
+  const isOfOne = !isEndpoint && shared === undefined;
+  const folders = isShared ? NO_OTHERS : isOfOne ? pagesAbove(host, path) : foldersAbove(host, path);
   return { name: name!, root: name!.length, isShared, others, folders, isRequest: true };
 };
 
@@ -194,9 +203,6 @@ const foldersAbove = (host: string, path: string): readonly string[] => {
   return folders;
 };
 
-/** Maximum length of the end of a path that names the endpoint of a request. */
-const MAX_ENDPOINT_LENGTH = 128;
-
 const PARAMETER_PATTERNS = new Map<string, Pattern[]>();
 for (const text of NAMING_PARAMETERS.split(' ')) {
   const pattern = parsePattern('', text);
@@ -204,11 +210,17 @@ for (const text of NAMING_PARAMETERS.split(' ')) {
   PARAMETER_PATTERNS.set(program, [...(PARAMETER_PATTERNS.get(program) ?? []), pattern]);
 }
 
+/** Returns the folders above a page that a parameter names, and the page without parameters. */
+const pagesAbove = (host: string, path: string): readonly string[] => {
+  const folders = foldersAbove(host, path);
+  return path === '' ? folders : [...folders, readableAgain(host + path)];
+};
+
 /** Returns a page of a program that runs on many hosts, where a parameter names the page. */
 const parameterPage = (host: string, path: string, rest: string): Page | undefined => {
   const slash = path.lastIndexOf('/') + 1;
   const last = path.slice(slash).toLowerCase();
-  const folders = foldersAbove(host, path);
+  const folders = pagesAbove(host, path);
   const [whole] = NAMING_QUERY.exec(last + rest.slice(rest.indexOf('?'))) ?? [];
   if (whole !== undefined) {
     const name = readableAgain(`${host}${path.slice(0, slash)}${whole}`);

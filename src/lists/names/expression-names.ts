@@ -1,4 +1,5 @@
 import { isInternalHost } from '../../assets/ip-address.js';
+import { isRequestEndpoint } from '../../assets/pages/page.js';
 import { isReadByService } from '../build/listed.js';
 import type { Half } from '../expressions.js';
 
@@ -28,7 +29,8 @@ const EXPRESSION = /^(!?)([=*]?)((?:[a-z0-9_-]+\.)+[a-z0-9_-]+)(?:\/|\/\*|(\/.*?
 /**
  * Reads an expression for clients that know only `HOST/` and `HOST/PATH`.
  * @returns undefined if such a client can neither use the expression nor wrongly block because of it: accounts, mailboxes,
- *   ranges, imitations, what is blocked only at or only below, and hosts whose pages only the service reads
+ *   ranges, imitations, what is blocked only at or only below, endpoints of OAuth, and hosts whose pages only the service
+ *   reads
  */
 export const namedExpression = (half: Half, expression: string): NamedExpression | undefined => {
   const [, not, only, host, path] = EXPRESSION.exec(expression) ?? [];
@@ -37,5 +39,7 @@ export const namedExpression = (half: Half, expression: string): NamedExpression
   const isException = half === 'ask' || not === '!';
   // Of hosts whose pages only the service reads, the clients would look up the pages.
   if (!isException && (only !== '' || isReadByService(host) || IS_GOOGLE.test(host))) return undefined;
+  // A request of a client to a blocked endpoint is not blocked, and the clients leave out what names it.
+  if (!isException && path !== undefined && isRequestEndpoint(path)) return undefined;
   return { key: path === undefined ? `URL:${host}` : `PAGE:${host}${path}`, host, isException };
 };

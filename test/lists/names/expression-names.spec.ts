@@ -103,6 +103,12 @@ describe('The names of local lists', () => {
     (expression) => expect(namedExpression('list', expression)).toBeUndefined(),
   );
 
+  it('do not have an endpoint of OAuth, because it is not blocked for its clients', () => {
+    expect(namedExpression('list', 'evil.example/oauth/authorize')).toBeUndefined();
+    expect(namedExpression('list', 'evil.example/p/q')).toMatchObject({ key: 'PAGE:evil.example/p/q' });
+    expect(namedExpression('list', '!=evil.example/oauth/authorize$')).toMatchObject({ isException: true });
+  });
+
   it.each([
     ['Safe Browsing', isFoundBySafeBrowsing],
     ["MetaMask's controller", isFoundByMetaMask],
