@@ -84,6 +84,13 @@ export const trimLikeUrlParser = (text: string): string => {
  */
 export const isBlank = testByCode(/[\0-\x20\s]/);
 
+/** A mark only beside others, and if no browser opens what is before it: for `https://x.evil\.example`, the host `x.evil`. */
+const ESCAPED_DOT = String.raw`\.`;
+
+/** Whether a browser opens a host of the Internet for a text, as it is. */
+const isOpened = (text: string): boolean =>
+  WEB_SCHEME.test(text) && URL.canParse(text) && /[.:]/.test(new URL(text).hostname);
+
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
 export const refang = memoizeLastTwo((text) => {
   if (!hasBracket(text) && !DEFANGED.test(text)) return text;
@@ -94,8 +101,8 @@ export const refang = memoizeLastTwo((text) => {
     .replace(/[[({]dot[\])}]/gi, '.')
     .replace(/[[({]at[\])}]/gi, '@')
     .replace(/\[\.|\.\]/g, '.');
-  // A browser opens the host `evil` for `https://evil\.example`, so that only another mark makes this one.
-  return refanged === text ? text : refanged.replaceAll(String.raw`\.`, '.');
+  const isMarked = refanged !== text && refanged.includes(ESCAPED_DOT) && !isOpened(text);
+  return isMarked ? refanged.replaceAll(ESCAPED_DOT, '.') : refanged;
 });
 
 /**

@@ -176,6 +176,16 @@ describe('Remote files and defanged dots', () => {
     },
   );
 
+  it.each([
+    String.raw`https://evil.example\.good.example/[.]`,
+    String.raw`https://[.]@evil.example\.good.example/`,
+    String.raw`HTTP://[::1]@evil.example\.good.example/`,
+    String.raw`http:/evil.example\.good.example?a(dot)b`,
+    String.raw`https://evil.example\[.]good.example/`,
+  ])('do not join what a browser opens with what is behind it: %s', async (text) => {
+    expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
+  });
+
   it('a title is not opened', async () => {
     expect((await checkerOf(OWN))('<a title="https://evil.example" href="https://good.example/">x</a>').status).toBe(
       'ALLOWED',

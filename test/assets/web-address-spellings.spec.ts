@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { assetKey } from '../../src/assets/asset-key.js';
+import { isCarrier } from '../../src/assets/carriers/carried-link.js';
+import { isInternalHost } from '../../src/assets/ip-address.js';
 import { isPublishingHost } from '../../src/assets/pages/page.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 import { Random } from '../support/random.js';
@@ -8,8 +10,8 @@ import { sized } from '../support/full-size.js';
 
 const SPELLINGS = sized(1_000, 200_000);
 
-/** Matches defanged characters. Only for these, the parser differs intentionally from the URL parser. */
-const IS_DEFANGED = /[[({](?:\.|dot|:|\/|@|at)[\])}]|\[\.|\.\]/i;
+/** Of such hosts, a report of type URL concerns what its link names. */
+const isOfManyPeople = (host: string): boolean => isPublishingHost(host) || isCarrier(host);
 
 /** Returns the normalized host that the URL parser finds; undefined if it finds none. */
 const hostOfUrlParser = (spelling: string): string | undefined => {
@@ -17,9 +19,9 @@ const hostOfUrlParser = (spelling: string): string | undefined => {
   const { protocol, hostname } = new URL(spelling);
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
   // Mapped, translated (NAT64) and compatible addresses become the IPv4 address.
-  const [, high, low] = /^\[(?:::ffff:|64:ff9b::|::)(\w+):(\w+)\]$/.exec(hostname) ?? [];
-  if (high !== undefined)
-    return [high, low!].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 255]).join('.');
+  const [, high = '0', low] = /^\[(?:::ffff:|64:ff9b::|::(?!1\]))(?:(\w+):)?(\w+)\]$/.exec(hostname) ?? [];
+  if (low !== undefined)
+    return [high, low].flatMap((part) => [Number.parseInt(part, 16) >> 8, Number.parseInt(part, 16) & 255]).join('.');
   return hostname.length > 1 ? hostname.replace(/\.$/, '') : hostname;
 };
 
@@ -37,17 +39,20 @@ describe('A text that the URL parser accepts as a web address', () => {
     for (let n = 0; n < SPELLINGS && wrong.length < 10; n += 1) {
       const spelling = webAddressSpelling(random);
       const host = hostOfUrlParser(spelling);
-      if (host === undefined || IS_DEFANGED.test(spelling.replace(/[\t\n\r]/g, ''))) {
+      if (host === undefined) {
         parseContent(spelling);
         continue;
       }
       found += 1;
       const key = assetKey({ type: 'URL', content: spelling });
-      // A host that can be no DNS name is read without the punctuation at its end.
-      if (/[^a-z0-9_.:[\]-]/.test(host)) continue;
-      // On a host of many people, a link is what it names there.
-      const isKey = key === `URL:${host}` || (isPublishingHost(host) && !key.startsWith('URL:'));
-      if (checkedHost(spelling) !== host || !isKey)
+      // A host that can be no DNS name is read without the punctuation at its end, or as a defanged one. Of punycode that
+      // has only ASCII letters, the versions of the URL parser differ.
+      if (/[^a-z0-9_.:[\]-]|\.$|xn--[^.]*-(?:\.|$)/.test(host)) continue;
+      const isKey = key === `URL:${host}` || (isOfManyPeople(host) && !key.startsWith('URL:'));
+      // The lines of a text around an internal host may name others, which can only block.
+      const isInternal = !host.includes('.') || isInternalHost(host, true);
+      const isInText = isInternal && parseContent(spelling).parsed?.isUncertain === true;
+      if ((checkedHost(spelling) !== host && !isInText) || !isKey)
         wrong.push({ spelling, host, checkedHost: checkedHost(spelling), key });
     }
     expect(wrong).toEqual([]);

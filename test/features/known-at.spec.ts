@@ -447,7 +447,7 @@ describe.each([{ name: 'PostgreSQL', open: undefined }, ...eventStores])(
       const stop = keepSending(new Random(1), 4);
       const answers = new Map<string, string>();
       const different = (): number => new Set(answers.values()).size;
-      const questions = sized(60, 1_000);
+      const questions = openStore === undefined ? sized(60, 1_000) : sized(60, 300);
       // Each question waits for the projector, and one wait serves all questions that are asked meanwhile.
       await Promise.all(
         Array.from({ length: 6 }, async () => {
