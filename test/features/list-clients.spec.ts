@@ -38,10 +38,10 @@ class SafeBrowsingClient {
   /** @returns whether the response was an update */
   async update(): Promise<boolean> {
     const since = this.version === '' ? '' : `&version=b3RoZXI%3D&version=${encodeURIComponent(this.version)}`;
-    const { status, body } = await read(`/v5/hashLists:batchGet?names=se-4b&names=all-4b${since}&alt=json`);
+    const { status, body } = await read(`/v5/hashLists:batchGet?names=mw-4b&names=all-4b${since}&alt=json`);
     expect(status).toBe(200);
     const [unknown, list] = body.hashLists as [HashList, HashList];
-    expect([unknown.name, unknown.additionsFourBytes, list.name]).toEqual(['se-4b', undefined, 'all-4b']);
+    expect([unknown.name, unknown.additionsFourBytes, list.name]).toEqual(['mw-4b', undefined, 'all-4b']);
     const removed = new Set(numbersOf(list.compressedRemovals));
     const kept = list.partialUpdate === true ? this.prefixes.filter((_, n) => !removed.has(n)) : [];
     this.prefixes = [...kept, ...numbersOf(list.additionsFourBytes)].sort((one, other) => one - other);

@@ -7,8 +7,15 @@ import { type CurrentList, readToken, servedBy, type ServedList } from '../serve
 import { applyChange, countOf, HASH_BYTES, wordsOf } from '../sorted-hashes.js';
 import type { HashList } from './messages.js';
 
-/** The lists of prefixes, and the list whose hashes begin with them. */
-const PREFIX_LISTS: Readonly<Record<string, ListName>> = { 'all-4b': 'all-8b', 'own-4b': 'own-8b' };
+/**
+ * The lists of prefixes, and the list whose hashes begin with them. Firefox asks for lists of Google by their names, which no
+ * setting changes: `se-4b` is that of social engineering.
+ */
+const PREFIX_LISTS: Readonly<Record<string, ListName>> = {
+  'all-4b': 'all-8b',
+  'own-4b': 'own-8b',
+  'se-4b': 'all-8b',
+};
 
 /** How long a client should wait before it asks again, and may keep an answer about full hashes. */
 export const WAIT_SECONDS = 300;
