@@ -9,7 +9,7 @@ import { type Location, parsePlainLocation, pathOf, refang, trimLikeUrlParser } 
 import { dropsQuery, isPublishingHost, linkName, pageOf } from './pages/page.js';
 import { locatePasted } from './parse-text.js';
 import { hostsProfiles, profileName, PROFILE_TYPES, profileHost, readProfileLink } from './profiles/profile.js';
-import { decodeMailSource, parsePasted, trimPastedText } from './copied-text.js';
+import { copiedText, parsePasted, trimPastedText } from './copied-text.js';
 
 const PAGE = 'PAGE:';
 
@@ -20,7 +20,7 @@ const PAGE = 'PAGE:';
  */
 export const assetKey = ({ type, content }: Asset): string => {
   const text = content.trim();
-  const trimmed = trimLikeUrlParser(decodeMailSource(content));
+  const trimmed = trimLikeUrlParser(copiedText(content));
   switch (type) {
     case 'URL':
     case 'PAGE': {

@@ -66,8 +66,20 @@ const SOFT_BREAK = /(?<![?&][\w.-]{1,64})=[ \t]*\r?\n/;
 const CODES = /(?:=[\dA-F]{2})+/g;
 const CODE_BEFORE_LINK = /=3D(?=["']?h[tx*_]{2}ps?(?::|%3a|=3a))/gi;
 
+const EMPHASIS = /^\s{0,16}(\*{1,3}|~{1,2})(?=[^\s*~])/;
+
+/** Removes the marks with which Markdown emphasizes a text: `**text**`. No asset begins and ends with them. */
+const withoutEmphasis = (text: string): string => {
+  const [begin, mark] = EMPHASIS.exec(text) ?? [];
+  const end = mark === undefined ? undefined : text.trimEnd();
+  return end?.endsWith(mark!) === true ? end.slice(begin!.length, -mark!.length) : text;
+};
+
+/** Returns the text that was copied with marks of emphasis, or from the source of a mail. */
+export const copiedText = (text: string): string => decodeMailSource(withoutEmphasis(text));
+
 /** Decodes a text that was copied from the source of a mail (quoted-printable, RFC 2045, 6.7). */
-export const decodeMailSource = (text: string): string => {
+const decodeMailSource = (text: string): string => {
   if (!text.includes('=')) return text;
   if (!text.includes('\n') || !SOFT_BREAK.test(text)) return text.replace(CODE_BEFORE_LINK, '=');
   const joined = text.replace(new RegExp(SOFT_BREAK, 'g'), '');

@@ -101,9 +101,9 @@ const profileAsset = (host: string, page: Page | undefined, profile: LinkedProfi
 /** Creates the result for a host that belongs to one profile, or for a post on such a host. */
 const profileHostAsset = (host: string, url: string, page: string, { type, name }: Profile): ParsedContent => {
   const place = { host, isDnsName: true, isSharedHost: false };
-  return page !== url && hasPosts(type)
-    ? assetAt(place, 'PAGE', page.slice('PAGE:'.length), [page, url])
-    : assetAt(place, type, name, [url, `${type}:${name}`]);
+  if (page !== url && hasPosts(type)) return assetAt(place, 'PAGE', page.slice('PAGE:'.length), [page, url]);
+  const blockingKeys = page === url ? NO_KEYS : [page];
+  return assetAt({ ...place, blockingKeys }, type, name, [url, `${type}:${name}`]);
 };
 
 /** A parent page or profile of an asset. Only the status BLOCKED is inherited from it. */

@@ -5,14 +5,14 @@ import { isBlank, type Location, parsePlainLocation, trimLikeUrlParser } from '.
 import { parseText } from './parse-text.js';
 import { assetWithoutHost, type Content, type ParsedContent, PARSE_ERROR } from './asset.js';
 import { payeesOfMerchant } from './accounts/merchant.js';
-import { decodeMailSource, decodeOnce } from './copied-text.js';
+import { copiedText, decodeOnce } from './copied-text.js';
 
 /**
  * Parses content: a URL, a host, an IP address, a wallet address, a profile link or handle, an e-mail address or IPFS
  * content, in any common spelling. Takes time proportional to the length of the content.
  */
 export const parseContent = (sent: string): Content => {
-  const content = decodeMailSource(sent);
+  const content = copiedText(sent);
   const payees = payeesOfMerchant(content);
   if (payees !== undefined) return openAll(payees.join(' '));
   const plain = isBlank(content.charCodeAt(content.length - 1)) ? undefined : parsePlainLocation(content);
@@ -33,6 +33,11 @@ const parseWhole = (sent: string, plain: Location | undefined): Content =>
 
 /** Whether the text may have been copied with the end of a sentence. */
 const endsInPunctuation = (text: string): boolean => /[^\w/=&%#~-]/.test(text.at(-1) ?? '');
+
+const nameOf = ({ type, name }: ParsedContent): string => `${type}:${name}`;
+
+/** What tells the pages of a host apart, which all have the name of the host. */
+const identityOf = ({ keys, blockingKeys = [] }: ParsedContent): string => [...keys, '', ...blockingKeys].join(' ');
 
 /** Returns a text that may open several assets, as an asset of its own. */
 const wholeText = (content: string): ParsedContent => {
@@ -57,7 +62,7 @@ const parseFollowed = (
     return only!;
   const opened = new Map<string, ParsedContent>();
   for (const { target, parsed } of contents)
-    if (parsed !== undefined) opened.set(`${parsed.type}:${parsed.name}`, { ...parsed, opened: target });
+    if (parsed !== undefined) opened.set(identityOf(parsed), { ...parsed, opened: target });
   const isUncertain =
     !isUnderstood ||
     isHostOnly ||
@@ -66,7 +71,8 @@ const parseFollowed = (
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
   // Everything else is opened after the first one or instead of it.
   const isLed = returns.size === targets.length - 1 && !returns.has(first?.opened ?? '');
-  const isClear = first !== undefined && (others.length === 0 || !isUncertain || isLed);
+  const isOneName = first !== undefined && others.every((one) => nameOf(one) === nameOf(first));
+  const isClear = first !== undefined && (isOneName || !isUncertain || isLed);
   const asset = isClear ? first : wholeText(content);
   return withAlternatives(asset, isClear ? others : [...opened.values()], isUncertain, carriers.map(locationAsset));
 };
@@ -100,14 +106,21 @@ const withAlternatives = (
   return { parsed: { ...asset, isUncertain: isUncertain || asset.isUncertain === true, alternatives, carriers } };
 };
 
+/** What a part of a text names. */
+interface Target extends ParsedContent {
+  /** As of the part. */
+  readonly isBegin: boolean;
+}
+
 /** Returns what the parts of a text name. */
-const targetsIn = (text: string, isMessage = false): { targets: ParsedContent[]; isUncertain: boolean } => {
-  const { texts, hasMore } = partsOfText(text, isMessage) ?? { texts: isMessage ? [text.trim()] : [], hasMore: false };
-  const targets = new Map<string, ParsedContent>();
+const targetsIn = (text: string, isMessage = false): { targets: Target[]; isUncertain: boolean } => {
+  const whole = { text: text.trim(), isBegin: false };
+  const { parts, hasMore } = partsOfText(text, isMessage) ?? { parts: isMessage ? [whole] : [], hasMore: false };
+  const targets = new Map<string, Target>();
   let isUncertain = hasMore;
-  for (const one of texts) {
+  for (const { text: one, isBegin } of parts) {
     const { parsed, code } = parseLink(one, undefined);
-    if (parsed !== undefined) targets.set(`${parsed.type}:${parsed.name}`, { ...parsed, opened: parsed.opened ?? one });
+    if (parsed !== undefined) targets.set(identityOf(parsed), { ...parsed, opened: parsed.opened ?? one, isBegin });
     if (code === 'internal-scheme' || parsed?.isUncertain === true) isUncertain = true;
   }
   return { targets: [...targets.values()], isUncertain };
@@ -116,6 +129,8 @@ const targetsIn = (text: string, isMessage = false): { targets: ParsedContent[];
 /** The schemes of links that contain what they show. */
 const SCRIPT = /^\s*(?:javascript|vbscript|data|blob|filesystem|view-source):/i;
 const HAS_WEB_LINK = /h[tx*_]{2}ps?(?::\/\/|\[:)/i;
+/** Behind such a beginning, the text is rather a link than a sentence with a link. */
+const IS_WEB_LINK = /^\s*h[tx*_]{2}ps?:/i;
 
 /**
  * Adds what follows the first link of a text, so that it can block the content, which is then uncertain. A text that is
@@ -133,17 +148,18 @@ const withTextsBehind = (content: string, whole: Content): Content => {
   if (whole.parsed === undefined) {
     // Words with dots are no links. An account is certain to be one, because of its length or its checksum.
     if (!HAS_WEB_LINK.test(content) && found.targets.every(({ type }) => type !== 'ADDRESS')) return whole;
-    const isSplit = /^\s*h[tx*_]{2}ps?:/i.test(content);
-    if (found.targets.length === 0 || (isSplit && found.targets.length === 1 && !found.isUncertain)) return whole;
     const [first, ...others] = found.targets;
-    return isSplit || others.length > 0
-      ? withAlternatives(wholeText(content), found.targets, true)
-      : withAlternatives(first, others, found.isUncertain);
+    if (first === undefined) return whole;
+    if (others.length > 0) return withAlternatives(wholeText(content), found.targets, true);
+    return withAlternatives(first, [], found.isUncertain || IS_WEB_LINK.test(content));
   }
-  const known = new Set(
-    [whole.parsed, ...(whole.parsed.alternatives ?? [])].map(({ type, name }) => `${type}:${name}`),
+  const known = [whole.parsed, ...(whole.parsed.alternatives ?? [])];
+  const [names, identities] = [new Set(known.map(nameOf)), new Set(known.map(identityOf))];
+  const others = found.targets.filter(
+    (one) => !identities.has(identityOf(one)) && !(one.isBegin && names.has(nameOf(one))),
   );
-  const others = found.targets.filter(({ type, name }) => !known.has(`${type}:${name}`));
   if (others.length === 0 && !found.isUncertain) return whole;
-  return withAlternatives(whole.parsed, others, true);
+  // Another page of a host that is known anyway leaves nothing open.
+  const isUncertain = found.isUncertain || others.some((one) => !names.has(nameOf(one)));
+  return withAlternatives(whole.parsed, others, isUncertain);
 };

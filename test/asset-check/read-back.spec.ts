@@ -3,6 +3,7 @@ import { assetKey } from '../../src/assets/asset-key.js';
 import { parseContent } from '../../src/assets/parse-content.js';
 import { linkForms } from '../support/cases/link-forms.js';
 import { Random } from '../support/random.js';
+import { checkerOf } from './checker-of.js';
 import { generateText } from './generated-texts.js';
 
 const TEXTS = 20_000;
@@ -32,5 +33,15 @@ describe('The asset in the answer of a check', () => {
       return keys.includes(key) ? [] : [{ text, key, keys }];
     });
     expect(wrong).toEqual([]);
+  });
+
+  it.each([
+    ['PAGE', 'https://docs.google.com/file/u/0/d/X', 'https://drive.google.com/file/d/X'],
+    ['PAGE', 'https://docs.google.com/file/d/X', 'https://docs.google.com/file/u/0/d/X'],
+    ['URL', 'https://chat.whatsapp.com/AbCdEfGh', 'https://api.whatsapp.com/chat?code=AbCdEfGh'],
+    ['PAGE', 'https://evil.t.me/123', 'https://evil.t.me/123'],
+    ['PAGE', 'https://evil.bsky.social/p', 'https://evil.bsky.social/p'],
+  ])('has a status that was reported in another form: %s %s', async (type, reported, checked) => {
+    expect((await checkerOf([`BLOCKED ${type} ${reported}`]))(checked).status).toBe('BLOCKED');
   });
 });

@@ -156,6 +156,70 @@ describe('A link behind an address of the machine itself', () => {
   );
 });
 
+describe('Several pages of one host in a text', () => {
+  const PAGE = 'https://bad.example/login';
+  const encoded = encodeURIComponent;
+  const TEXTS = [
+    `${PAGE} is a scam`,
+    `${PAGE}, thanks`,
+    `"${PAGE}" now`,
+    `${PAGE}; or call`,
+    `${PAGE}\nhttps://bad.example/`,
+    `https://bad.example/ and ${PAGE}`,
+    `[a](${PAGE}) [b](https://bad.example/)`,
+    `[a](https://bad.example/) [b](${PAGE})`,
+    `see ${PAGE} or https://bad.example/x now`,
+    `https://www.google.com/url?q=${encoded(PAGE)}&url=${encoded('https://bad.example/x')}`,
+    `sms:1?body=${encoded(`${PAGE} https://bad.example/x`)}`,
+    `intent://bad.example/x#Intent;scheme=https;S.browser_fallback_url=${encoded(PAGE)};end`,
+  ];
+
+  it.each(TEXTS)('are each looked up: %s', async (text) => {
+    const list = { text: 'bad.example/login\n' };
+    expect((await checkerOf([], [list]))(text).status).toBe('BLOCKED');
+    const allowing = { verdict: 'ALLOWED', text: 'bad.example\n' } as const;
+    expect((await checkerOf([], [list, allowing]))(text).status).toBe('BLOCKED');
+    expect((await checkerOf(['BLOCKED PAGE bad.example/login', 'ALLOWED URL bad.example']))(text).status).toBe(
+      'BLOCKED',
+    );
+  });
+
+  it('leave nothing open if all of the host is allowed', async () => {
+    const check = await checkerOf(['ALLOWED URL bad.example']);
+    expect(check(`${PAGE} is good`).status).toBe('ALLOWED');
+    expect(check(`https://bad.example/read.php?1,5`).status).toBe('ALLOWED');
+  });
+
+  it('are not the begins of a link with punctuation in it', async () => {
+    expect((await checkerOf(['BLOCKED PAGE bad.example/login']))(`${PAGE},x`).status).toBe('UNKNOWN');
+  });
+});
+
+describe('A host before other text', () => {
+  it.each([
+    'https://evil.example is a scam',
+    'https://evil.example, beware',
+    'https://evil.example <x>',
+    'http://evil.example evil.example',
+  ])('can block the text, and never allow it: %s', async (text) => {
+    const check = await checkerOf(OWN);
+    expect(check(text).status).toBe('BLOCKED');
+    expect(check(text.replaceAll('evil', 'good')).status).toBe('UNKNOWN');
+  });
+});
+
+describe('A text in emphasis', () => {
+  it.each(['https://evil.example/', 'evil.example', 'evil.example/p', EVIL, 'b@evil.example'])(
+    'is read without the marks: %s',
+    async (text) => {
+      const check = await checkerOf(OWN);
+      for (const mark of ['*', '**', '***', '~~'])
+        expect([mark, check(mark + text + mark).status]).toEqual([mark, 'BLOCKED']);
+      expect(check(`*.${'evil.example'}`).asset?.content).toBe('*.evil.example');
+    },
+  );
+});
+
 describe('Remote files and defanged dots', () => {
   it.each([
     'file://evil.example/share/a.exe',

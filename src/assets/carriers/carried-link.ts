@@ -87,6 +87,8 @@ const NO_LINKS: readonly string[] = [];
 /** The result for a carrier without a link. */
 const NO_LINK: CarriedLinks = { links: [], isUnderstood: false };
 
+/** What `*` before a link does not stand for, which is an identifier or a time: the host of the link. */
+const IS_HOST = /\.(?:[a-z]{2,63}|xn--[\w-]+)$/i;
 /** Slashes and segments of a single dot. */
 const SLASHES = /(?:[/\\]|\.(?=[/\\]|$))*/y;
 
@@ -100,14 +102,16 @@ const endOfSegments = (segments: readonly string[], path: string): number | unde
     SLASHES.lastIndex = at;
     at += SLASHES.exec(path)![0].length;
   };
-  for (const segment of segments) {
+  for (const [index, segment] of segments.entries()) {
     skipSlashes();
     const length = path.slice(at).search(/[/\\]/);
     const end = length === -1 ? path.length : at + length;
     if (at === end) return undefined;
+    const sent = path.slice(at, end);
     // A percent escape has three characters.
-    const canBeEqual = end - at <= 3 * segment.length;
-    if (segment !== '*' && !(canBeEqual && decodeOnce(path.slice(at, end)).toLowerCase() === segment)) return undefined;
+    const canBeEqual = sent.length <= 3 * segment.length;
+    const isAnything = segment === '*' && !(index === segments.length - 1 && IS_HOST.test(sent));
+    if (!isAnything && !(canBeEqual && decodeOnce(sent).toLowerCase() === segment)) return undefined;
     at = end;
   }
   skipSlashes();
@@ -173,12 +177,26 @@ const once = <T>(compute: () => T): (() => T) => {
   return () => (result ??= compute());
 };
 
+const IS_RESOLVED = /[\t\n\r]|(?:[/\\]|^)(?:\.|%2e){1,2}(?=[/\\]|$)/i;
+
+/** Resolves what a browser resolves in a path before it sends it. The path never becomes longer. */
+const resolved = (path: string): string => {
+  if (!IS_RESOLVED.test(path)) return path;
+  const kept: string[] = [];
+  for (const segment of path.replace(/[\t\n\r]+/g, '').split(/[/\\]/)) {
+    const dots = segment.replace(/%2e/gi, '.');
+    if (dots !== '.' && dots !== '..') kept.push(segment);
+    else if (dots === '..' && kept.length > 1) kept.pop();
+  }
+  return kept.join('/');
+};
+
 const partsOf = (rest: string): Parts => {
   const start = endOfPath(rest);
   const end = rest.slice(start);
   const hash = end.indexOf('#');
   return {
-    path: rest.slice(0, start),
+    path: resolved(rest.slice(0, start)),
     end,
     query: once(() =>
       end.startsWith('?') ? parametersIn(hash === -1 ? end.slice(1) : end.slice(1, hash)) : NO_PARAMETERS,

@@ -3,7 +3,7 @@ import { decodeOnce, cleanPastedText } from '../copied-text.js';
 import { type CarriedLinks, carriedLinks, returnLinks } from './carried-link.js';
 import { isInternalScheme } from '../ip-address.js';
 import { locateWeb } from '../link.js';
-import { type Location, parseDefangedLocation, parseLocation, refang, trimLikeUrlParser } from '../location.js';
+import { type Location, parseDefangedLocation, refang, trimLikeUrlParser } from '../location.js';
 import { hostsUserPages } from '../pages/page.js';
 import { linkOfLnurl } from './encodings.js';
 import { ENCODED_LINK, linksInMarkup } from './markup.js';
@@ -129,9 +129,13 @@ const nextStep = (sent: string): Step | undefined => {
     const found = webLinksIn(refanged);
     if (found !== undefined) return found;
   }
-  // A web address without a scheme, such as `metamask.app.link/dapp/…`.
-  const bare = scheme === undefined && /^[\w.-]{1,253}[/?]/.test(refanged) ? parseLocation(refanged) : undefined;
-  if (bare !== undefined) return stepOf(bare);
+  // A web address without a scheme, such as `metamask.app.link/dapp/…`, in any spelling of the host.
+  const bare = parseDefangedLocation(text);
+  const isMailbox = bare?.rest === '' && text.includes('@');
+  if (bare !== undefined && !isMailbox) {
+    const step = stepOf(bare);
+    if (step !== undefined) return step;
+  }
   const isEncoded =
     refanged.includes('%') &&
     ENCODED_LINK.test(refanged) &&

@@ -76,6 +76,8 @@ const END = String.raw`\s\p{Cc}<>`;
 const TEXTS = new RegExp(`[^${END}]+`, 'gu');
 const TEXTS_BEHIND_LINK = new RegExp(`[^${END},;"'\`|]+`, 'gu');
 const HAS_END = new RegExp(`[${END},;"'\`|]|\\]\\(`, 'u');
+/** Punctuation and what follows it without a space. */
+const IS_WITHIN_LINK = new RegExp(`^[,;"'\`|][^${END},;"'\`|]`, 'u');
 /** The begin of a web link behind a letter or a sign of a script that is written without spaces. */
 const BEHIND_CJK =
   /(?=h[tx*_]{2}ps?(?::\/\/|\[:))(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\u3001-\u303f\uff01-\uffee])/giu;
@@ -89,9 +91,15 @@ const NO_TARGET =
 /** Maximum number of texts that are looked at, and of those that are parsed. */
 const MAX_TEXTS = 64;
 
-/** The parts of a text that may each be a target. */
+/** A part of a text that may be a target. */
+export interface TextPart {
+  readonly text: string;
+  /** Whether more follows without a space, so that the part may be the begin of a longer link. */
+  readonly isBegin: boolean;
+}
+
 export interface TextParts {
-  readonly texts: readonly string[];
+  readonly parts: readonly TextPart[];
   /** Whether there are more parts than are read. */
   readonly hasMore: boolean;
 }
@@ -105,13 +113,17 @@ export const partsOfText = (content: string, isMessage = false): TextParts | und
   if (!HAS_END.test(trimmed)) return undefined;
   const markup = /^[<[]/.test(trimmed) ? /[>)\]](?=[^>)\]]*$)/.exec(trimmed) : null;
   const text = (markup === null ? trimmed : trimmed.slice(markup.index + 1)).replaceAll('](', ' ');
-  const found: string[] = [];
+  const found: TextPart[] = [];
   let looked = 0;
-  for (const [one] of text.matchAll(isMessage || STARTS_AS_LINK.test(text) ? TEXTS_BEHIND_LINK : TEXTS)) {
+  for (const { 0: one, index } of text.matchAll(isMessage || STARTS_AS_LINK.test(text) ? TEXTS_BEHIND_LINK : TEXTS)) {
     looked += 1;
     const target = one.replace(FIELD, '');
-    if (MAY_BE_TARGET.test(target) && !NO_TARGET.test(target)) found.push(target);
+    if (MAY_BE_TARGET.test(target) && !NO_TARGET.test(target))
+      found.push({
+        text: target,
+        isBegin: IS_WITHIN_LINK.test(text.slice(index + one.length, index + one.length + 2)),
+      });
     if (looked === MAX_TEXTS || found.length > MAX_LINKS) break;
   }
-  return { texts: found.slice(0, MAX_LINKS), hasMore: looked === MAX_TEXTS || found.length > MAX_LINKS };
+  return { parts: found.slice(0, MAX_LINKS), hasMore: looked === MAX_TEXTS || found.length > MAX_LINKS };
 };

@@ -234,7 +234,7 @@ export const SITES: readonly Site[] = [
     hosts: 'api.whatsapp.com web.whatsapp.com whatsapp.com',
     subdomains: /^(?:www|m|v)$/,
     names: { phone, code: CODE },
-    links: 'channel/{code}>channel/{code} send?phone={phone} ?phone={phone}',
+    links: 'channel/{code}>channel/{code} chat?code={code} send?phone={phone} ?phone={phone}',
   },
   {
     type: 'WHATSAPP',
