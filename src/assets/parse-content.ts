@@ -36,8 +36,16 @@ const endsInPunctuation = (text: string): boolean => /[^\w/=&%#~-]/.test(text.at
 
 const nameOf = ({ type, name }: ParsedContent): string => `${type}:${name}`;
 
-/** What tells the pages of a host apart, which all have the name of the host. */
-const identityOf = ({ keys, blockingKeys = [] }: ParsedContent): string => [...keys, '', ...blockingKeys].join(' ');
+const areEqual = (some: readonly string[] = [], others: readonly string[] = []): boolean =>
+  some.length === others.length && some.every((one, index) => one === others[index]);
+
+/** Whether two assets are equal. All pages of a host have the name of the host, and only their keys tell them apart. */
+const isSame = (one: ParsedContent, other: ParsedContent): boolean =>
+  nameOf(one) === nameOf(other) && areEqual(one.keys, other.keys) && areEqual(one.blockingKeys, other.blockingKeys);
+
+const addNew = <One extends ParsedContent>(assets: One[], asset: One): void => {
+  if (!assets.some((one) => isSame(one, asset))) assets.push(asset);
+};
 
 /** Returns a text that may open several assets, as an asset of its own. */
 const wholeText = (content: string): ParsedContent => {
@@ -60,21 +68,20 @@ const parseFollowed = (
     (only!.code === 'internal-scheme' || (only!.code !== undefined && carriers.length === 0))
   )
     return only!;
-  const opened = new Map<string, ParsedContent>();
-  for (const { target, parsed } of contents)
-    if (parsed !== undefined) opened.set(identityOf(parsed), { ...parsed, opened: target });
+  const opened: ParsedContent[] = [];
+  for (const { target, parsed } of contents) if (parsed !== undefined) addNew(opened, { ...parsed, opened: target });
   const isUncertain =
     !isUnderstood ||
     isHostOnly ||
     contents.some(({ code, parsed }) => code !== undefined || parsed.isUncertain === true);
-  const [first, ...others] = opened.values();
+  const [first, ...others] = opened;
   if (first === undefined && carriers.length === 0) return PARSE_ERROR;
   // Everything else is opened after the first one or instead of it.
   const isLed = returns.size === targets.length - 1 && !returns.has(first?.opened ?? '');
   const isOneName = first !== undefined && others.every((one) => nameOf(one) === nameOf(first));
   const isClear = first !== undefined && (isOneName || !isUncertain || isLed);
   const asset = isClear ? first : wholeText(content);
-  return withAlternatives(asset, isClear ? others : [...opened.values()], isUncertain, carriers.map(locationAsset));
+  return withAlternatives(asset, isClear ? others : opened, isUncertain, carriers.map(locationAsset));
 };
 
 /** A message or a contact, as in QR codes: `sms:…?body=…`, `SMSTO:…:…`, `MATMSG:TO:…;BODY:…;;`, `MECARD:…`, a vCard. */
@@ -116,14 +123,14 @@ interface Target extends ParsedContent {
 const targetsIn = (text: string, isMessage = false): { targets: Target[]; isUncertain: boolean } => {
   const whole = { text: text.trim(), isBegin: false };
   const { parts, hasMore } = partsOfText(text, isMessage) ?? { parts: isMessage ? [whole] : [], hasMore: false };
-  const targets = new Map<string, Target>();
+  const targets: Target[] = [];
   let isUncertain = hasMore;
   for (const { text: one, isBegin } of parts) {
     const { parsed, code } = parseLink(one, undefined);
-    if (parsed !== undefined) targets.set(identityOf(parsed), { ...parsed, opened: parsed.opened ?? one, isBegin });
+    if (parsed !== undefined) addNew(targets, { ...parsed, opened: parsed.opened ?? one, isBegin });
     if (code === 'internal-scheme' || parsed?.isUncertain === true) isUncertain = true;
   }
-  return { targets: [...targets.values()], isUncertain };
+  return { targets, isUncertain };
 };
 
 /** The schemes of links that contain what they show. */
@@ -154,9 +161,9 @@ const withTextsBehind = (content: string, whole: Content): Content => {
     return withAlternatives(first, [], found.isUncertain || IS_WEB_LINK.test(content));
   }
   const known = [whole.parsed, ...(whole.parsed.alternatives ?? [])];
-  const [names, identities] = [new Set(known.map(nameOf)), new Set(known.map(identityOf))];
+  const names = new Set(known.map(nameOf));
   const others = found.targets.filter(
-    (one) => !identities.has(identityOf(one)) && !(one.isBegin && names.has(nameOf(one))),
+    (one) => !known.some((other) => isSame(one, other)) && !(one.isBegin && names.has(nameOf(one))),
   );
   if (others.length === 0 && !found.isUncertain) return whole;
   // Another page of a host that is known anyway leaves nothing open.
