@@ -43,10 +43,6 @@ const areEqual = (some: readonly string[] = [], others: readonly string[] = []):
 const isSame = (one: ParsedContent, other: ParsedContent): boolean =>
   nameOf(one) === nameOf(other) && areEqual(one.keys, other.keys) && areEqual(one.blockingKeys, other.blockingKeys);
 
-const addNew = <One extends ParsedContent>(assets: One[], asset: One): void => {
-  if (!assets.some((one) => isSame(one, asset))) assets.push(asset);
-};
-
 /** Returns a text that may open several assets, as an asset of its own. */
 const wholeText = (content: string): ParsedContent => {
   const text = content.trim();
@@ -69,7 +65,8 @@ const parseFollowed = (
   )
     return only!;
   const opened: ParsedContent[] = [];
-  for (const { target, parsed } of contents) if (parsed !== undefined) addNew(opened, { ...parsed, opened: target });
+  for (const { target, parsed } of contents)
+    if (parsed !== undefined && !opened.some((one) => isSame(one, parsed))) opened.push({ ...parsed, opened: target });
   const isUncertain =
     !isUnderstood ||
     isHostOnly ||
@@ -127,7 +124,11 @@ const targetsIn = (text: string, isMessage = false): { targets: Target[]; isUnce
   let isUncertain = hasMore;
   for (const { text: one, isBegin } of parts) {
     const { parsed, code } = parseLink(one, undefined);
-    if (parsed !== undefined) addNew(targets, { ...parsed, opened: parsed.opened ?? one, isBegin });
+    if (parsed !== undefined) {
+      const known = targets.findIndex((other) => isSame(other, parsed));
+      if (known === -1) targets.push({ ...parsed, opened: parsed.opened ?? one, isBegin });
+      else if (!isBegin) targets[known] = { ...targets[known]!, isBegin };
+    }
     if (code === 'internal-scheme' || parsed?.isUncertain === true) isUncertain = true;
   }
   return { targets, isUncertain };

@@ -169,6 +169,7 @@ describe('Several pages of one host in a text', () => {
     `[a](${PAGE}) [b](https://bad.example/)`,
     `[a](https://bad.example/) [b](${PAGE})`,
     `see ${PAGE} or https://bad.example/x now`,
+    `https://bad.example/ ${PAGE},x ${PAGE} now`,
     `https://www.google.com/url?q=${encoded(PAGE)}&url=${encoded('https://bad.example/x')}`,
     `sms:1?body=${encoded(`${PAGE} https://bad.example/x`)}`,
     `intent://bad.example/x#Intent;scheme=https;S.browser_fallback_url=${encoded(PAGE)};end`,
