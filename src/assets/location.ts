@@ -88,8 +88,14 @@ export const isBlank = testByCode(/[\0-\x20\s]/);
 const ESCAPED_DOT = String.raw`\.`;
 
 /** Whether a browser opens a host of the Internet for a text, as it is. */
-const isOpened = (text: string): boolean =>
-  WEB_SCHEME.test(text) && URL.canParse(text) && /[.:]/.test(new URL(text).hostname);
+const isOpened = (text: string): boolean => {
+  if (!WEB_SCHEME.test(text)) return false;
+  try {
+    return /[.:]/.test(new URL(text).hostname);
+  } catch {
+    return false;
+  }
+};
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
 export const refang = memoizeLastTwo((text) => {

@@ -247,6 +247,7 @@ describe('Remote files and defanged dots', () => {
     String.raw`HTTP://[::1]@evil.example\.good.example/`,
     String.raw`http:/evil.example\.good.example?a(dot)b`,
     String.raw`https://evil.example\[.]good.example/`,
+    String.raw`https://evil.example\.good.example/é[.]`,
   ])('do not join what a browser opens with what is behind it: %s', async (text) => {
     expect((await checkerOf(OWN))(text).status).toBe('BLOCKED');
   });
