@@ -42,7 +42,7 @@ export interface ParsedContent {
   /** Further keys, whose status has an effect only if the status is BLOCKED. */
   readonly blockingKeys?: readonly string[];
   /** The names of the pages above a page that a parameter names. */
-  readonly folders?: readonly string[] | undefined;
+  readonly pagesAbove?: readonly string[] | undefined;
   /** The host on which the asset is. */
   readonly host?: string;
   /** The number of characters of the page's name that no parent page is shorter than. */

@@ -49,7 +49,7 @@ const assetAt = (place: Place, type: string, name: string, keys: readonly string
   account: undefined,
   pageRoot: place.page?.root ?? place.host.length,
   blockingKeys: place.blockingKeys,
-  folders: place.page?.folders,
+  pagesAbove: place.page?.above,
   isUncertain: place.isUncertain,
 });
 
@@ -128,7 +128,7 @@ export const parentPages = ({
   keys,
   host = '',
   pageRoot = 0,
-  folders = NO_KEYS,
+  pagesAbove = NO_KEYS,
 }: ParsedContent): readonly ParentPage[] => {
   const page = keys[0]!;
   if (!page.startsWith(PAGE)) return NO_PARENTS;
@@ -152,7 +152,7 @@ export const parentPages = ({
     }
     addParent(end);
   }
-  for (const folder of folders) parents.push({ key: PAGE + folder, matchedLength: folder.length });
+  for (const name of pagesAbove) parents.push({ key: PAGE + name, matchedLength: name.length });
   // The page without its parameters or fragment.
   if (pathEnd < page.length && pathEnd > root + 1) addParent(pathEnd);
   return parents.reverse();

@@ -84,18 +84,14 @@ export const trimLikeUrlParser = (text: string): string => {
  */
 export const isBlank = testByCode(/[\0-\x20\s]/);
 
-/** A mark only beside others, and if no browser opens what is before it: for `https://x.evil\.example`, the host `x.evil`. */
+/**
+ * Stands for a dot only beside other marks, and only in a text that no browser opens: for `https://x.evil\.example`, a
+ * browser opens the host `x.evil`.
+ */
 const ESCAPED_DOT = String.raw`\.`;
 
 /** Whether a browser opens a host of the Internet for a text, as it is. */
-const isOpened = (text: string): boolean => {
-  if (!WEB_SCHEME.test(text)) return false;
-  try {
-    return /[.:]/.test(new URL(text).hostname);
-  } catch {
-    return false;
-  }
-};
+const isOpened = (text: string): boolean => WEB_SCHEME.test(text) && /[.:]/.test(hostnameOf(text) ?? '');
 
 /** Undoes defanging: `hxxps[:]//evil[.]example`. */
 export const refang = memoizeLastTwo((text) => {
@@ -190,9 +186,11 @@ const hostOf = (authority: string, isWeb: boolean): string | undefined => {
  * Returns the host that the URL parser of Node finds. The versions of the URL parser differ for non-ASCII names and
  * punycode.
  */
-const parsedHost = (address: string): string | undefined => {
+const parsedHost = (address: string): string | undefined => hostnameOf(`http://${address}/`);
+
+const hostnameOf = (url: string): string | undefined => {
   try {
-    return new URL(`http://${address}/`).hostname;
+    return new URL(url).hostname;
   } catch {
     return undefined;
   }

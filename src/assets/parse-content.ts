@@ -112,7 +112,7 @@ const withAlternatives = (
 
 /** What a part of a text names. */
 interface Target extends ParsedContent {
-  /** As of the part. */
+  /** As in `TextPart`. */
   readonly isBegin: boolean;
 }
 
@@ -137,12 +137,12 @@ const targetsIn = (text: string, isMessage = false): { targets: Target[]; isUnce
 /** The schemes of links that contain what they show. */
 const SCRIPT = /^\s*(?:javascript|vbscript|data|blob|filesystem|view-source):/i;
 const HAS_WEB_LINK = /h[tx*_]{2}ps?(?::\/\/|\[:)/i;
-/** Behind such a beginning, the text is rather a link than a sentence with a link. */
+/** A text that begins like this is rather one link than a sentence with a link. */
 const IS_WEB_LINK = /^\s*h[tx*_]{2}ps?:/i;
 
 /**
- * Adds what follows the first link of a text, so that it can block the content, which is then uncertain. A text that is
- * no link as a whole opens the links in it.
+ * Adds what follows the first link of a text, so that it can block the content. The content is then uncertain, unless only
+ * further pages of the same host follow. A text that is no link as a whole opens the links in it.
  */
 const withTextsBehind = (content: string, whole: Content): Content => {
   if (whole.code === 'internal-scheme') {
@@ -167,7 +167,6 @@ const withTextsBehind = (content: string, whole: Content): Content => {
     (one) => !known.some((other) => isSame(one, other)) && !(one.isBegin && names.has(nameOf(one))),
   );
   if (others.length === 0 && !found.isUncertain) return whole;
-  // Another page of a host that is known anyway leaves nothing open.
   const isUncertain = found.isUncertain || others.some((one) => !names.has(nameOf(one)));
   return withAlternatives(whole.parsed, others, isUncertain);
 };

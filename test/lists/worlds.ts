@@ -113,6 +113,7 @@ export class Maker {
     return mailbox;
   }
 
+  /** Makes an entry of a list. */
   entry(hasPages: boolean, hasAccounts = hasPages): string {
     const kind = this.random();
     if (kind < 0.25 && hasPages) return this.page();

@@ -1,16 +1,14 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { eventually } from './eventually.js';
+import { findProgram } from './find-program.js';
 import { freePort } from './free-port.js';
 
-const NAMES = ['firefox-esr', 'firefox'];
-
-/** The name of Firefox on the PATH; undefined if it is not installed. */
-export const findFirefox = (): string | undefined =>
-  NAMES.find((name) => spawnSync(name, ['--version'], { env: { PATH: process.env['PATH'] } }).status === 0);
+/** Returns the path of Firefox: the first one on the PATH; undefined if it is not installed. */
+export const findFirefox = (): string | undefined => findProgram(['firefox-esr', 'firefox']);
 
 /** The connection to Marionette, through which Firefox is driven: messages of JSON, each behind its length and a colon. */
 class Marionette {

@@ -87,7 +87,7 @@ const NO_LINKS: readonly string[] = [];
 /** The result for a carrier without a link. */
 const NO_LINK: CarriedLinks = { links: [], isUnderstood: false };
 
-/** What `*` before a link does not stand for, which is an identifier or a time: the host of the link. */
+/** The `*` before a link stands for an identifier or a time. What this matches is rather the host of the link. */
 const IS_HOST = /\.(?:[a-z]{2,63}|xn--[\w-]+)$/i;
 /** Slashes and segments of a single dot. */
 const SLASHES = /(?:[/\\]|\.(?=[/\\]|$))*/y;
@@ -177,11 +177,12 @@ const once = <T>(compute: () => T): (() => T) => {
   return () => (result ??= compute());
 };
 
-const IS_RESOLVED = /[\t\n\r]|(?:[/\\]|^)(?:\.|%2e){1,2}(?=[/\\]|$)/i;
+/** A line break, or a segment of one or two dots. */
+const HAS_UNRESOLVED = /[\t\n\r]|(?:[/\\]|^)(?:\.|%2e){1,2}(?=[/\\]|$)/i;
 
 /** Resolves what a browser resolves in a path before it sends it. The path never becomes longer. */
 const resolved = (path: string): string => {
-  if (!IS_RESOLVED.test(path)) return path;
+  if (!HAS_UNRESOLVED.test(path)) return path;
   const kept: string[] = [];
   for (const segment of path.replace(/[\t\n\r]+/g, '').split(/[/\\]/)) {
     const dots = segment.replace(/%2e/gi, '.');

@@ -132,10 +132,8 @@ const nextStep = (sent: string): Step | undefined => {
   // A web address without a scheme, such as `metamask.app.link/dapp/…`, in any spelling of the host.
   const bare = parseDefangedLocation(text);
   const isMailbox = bare?.rest === '' && text.includes('@');
-  if (bare !== undefined && !isMailbox) {
-    const step = stepOf(bare);
-    if (step !== undefined) return step;
-  }
+  const step = bare === undefined || isMailbox ? undefined : stepOf(bare);
+  if (step !== undefined) return step;
   const isEncoded =
     refanged.includes('%') &&
     ENCODED_LINK.test(refanged) &&

@@ -98,6 +98,7 @@ export interface TextPart {
   readonly isBegin: boolean;
 }
 
+/** The parts of a text that may each be a target. */
 export interface TextParts {
   readonly parts: readonly TextPart[];
   /** Whether there are more parts than are read. */

@@ -24,7 +24,7 @@ export interface Page {
   /** The names of other pages that the link may open, because it repeats a parameter. */
   readonly others: readonly string[];
   /** The names of the pages above a page that a parameter names, although the page belongs to the host. */
-  readonly folders?: readonly string[];
+  readonly above?: readonly string[];
   /** Whether the page is a request of OAuth or OpenID, which names its client. */
   readonly isRequest?: boolean;
 }
@@ -187,10 +187,9 @@ const requestPage = (host: string, path: string, rest: string, shared?: Publishi
     .slice(0, MAX_OTHERS)
     .map((client) => readableAgain(`${host}/oauth2/authorize?client_id=${encodeURIComponent(client.toWellFormed())}`));
   const isShared = shared?.hasOwnPages === false;
-  // A blocked page stays blocked, whatever parameters somebody adds. An endpoint is not blocked for all of its clients.
-  const isOfOne = !isEndpoint && shared === undefined;
-  const folders = isShared ? NO_OTHERS : isOfOne ? pagesAbove(host, path) : foldersAbove(host, path);
-  return { name: name!, root: name!.length, isShared, others, folders, isRequest: true };
+  // A blocked endpoint is not blocked for all of its clients. Any other page is, whatever parameters somebody adds.
+  const above = isEndpoint || shared !== undefined ? foldersAbove(host, path) : pagesAbove(host, path);
+  return { name: name!, root: name!.length, isShared, others, above: isShared ? NO_OTHERS : above, isRequest: true };
 };
 
 /** Maximum number of folders above a page that a parameter names. */
@@ -203,6 +202,12 @@ const foldersAbove = (host: string, path: string): readonly string[] => {
   return folders;
 };
 
+/** Returns the folders above a page that a parameter names, and the page without parameters. */
+const pagesAbove = (host: string, path: string): readonly string[] => {
+  const folders = foldersAbove(host, path);
+  return path === '' ? folders : [...folders, readableAgain(host + path)];
+};
+
 const PARAMETER_PATTERNS = new Map<string, Pattern[]>();
 for (const text of NAMING_PARAMETERS.split(' ')) {
   const pattern = parsePattern('', text);
@@ -210,26 +215,20 @@ for (const text of NAMING_PARAMETERS.split(' ')) {
   PARAMETER_PATTERNS.set(program, [...(PARAMETER_PATTERNS.get(program) ?? []), pattern]);
 }
 
-/** Returns the folders above a page that a parameter names, and the page without parameters. */
-const pagesAbove = (host: string, path: string): readonly string[] => {
-  const folders = foldersAbove(host, path);
-  return path === '' ? folders : [...folders, readableAgain(host + path)];
-};
-
 /** Returns a page of a program that runs on many hosts, where a parameter names the page. */
 const parameterPage = (host: string, path: string, rest: string): Page | undefined => {
   const slash = path.lastIndexOf('/') + 1;
   const last = path.slice(slash).toLowerCase();
-  const folders = pagesAbove(host, path);
+  const above = pagesAbove(host, path);
   const [whole] = NAMING_QUERY.exec(last + rest.slice(rest.indexOf('?'))) ?? [];
   if (whole !== undefined) {
     const name = readableAgain(`${host}${path.slice(0, slash)}${whole}`);
-    return { name, root: name.length, isShared: false, others: NO_OTHERS, folders };
+    return { name, root: name.length, isShared: false, others: NO_OTHERS, above };
   }
   for (const pattern of PARAMETER_PATTERNS.get(last) ?? NO_PATTERNS) {
-    const above = { ...pattern, host: last === '' ? `${host}/` : host + path.slice(0, slash - 1) };
-    const page = matchPattern(above, last === '' ? [] : [last], queryOf(rest), false);
-    if (page !== undefined) return { ...page, isShared: false, folders };
+    const onHost = { ...pattern, host: last === '' ? `${host}/` : host + path.slice(0, slash - 1) };
+    const page = matchPattern(onHost, last === '' ? [] : [last], queryOf(rest), false);
+    if (page !== undefined) return { ...page, isShared: false, above };
   }
   return undefined;
 };

@@ -37,9 +37,10 @@ export const namedExpression = (half: Half, expression: string): NamedExpression
   // The check looks up no internal host, whatever is listed.
   if (host === undefined || isInternalHost(host, !/\.\d+$/.test(host))) return undefined;
   const isException = half === 'ask' || not === '!';
+  const named = { key: path === undefined ? `URL:${host}` : `PAGE:${host}${path}`, host, isException };
+  if (isException) return named;
   // Of hosts whose pages only the service reads, the clients would look up the pages.
-  if (!isException && (only !== '' || isReadByService(host) || IS_GOOGLE.test(host))) return undefined;
-  // A request of a client to a blocked endpoint is not blocked, and the clients leave out what names it.
-  if (!isException && path !== undefined && isRequestEndpoint(path)) return undefined;
-  return { key: path === undefined ? `URL:${host}` : `PAGE:${host}${path}`, host, isException };
+  if (only !== '' || isReadByService(host) || IS_GOOGLE.test(host)) return undefined;
+  // The check does not block the requests to a blocked endpoint, and the clients leave out the parameters of a request.
+  return path !== undefined && isRequestEndpoint(path) ? undefined : named;
 };

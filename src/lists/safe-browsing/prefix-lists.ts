@@ -8,8 +8,8 @@ import { applyChange, countOf, HASH_BYTES, wordsOf } from '../sorted-hashes.js';
 import type { HashList } from './messages.js';
 
 /**
- * The lists of prefixes, and the list whose hashes begin with them. Firefox asks for lists of Google by their names, which no
- * setting changes: `se-4b` is that of social engineering.
+ * The lists of prefixes, and the list whose hashes begin with them. Firefox (ESR 153.8) asks for lists of Google by names
+ * that no setting changes: `se-4b` is that of social engineering.
  */
 const PREFIX_LISTS: Readonly<Record<string, ListName>> = {
   'all-4b': 'all-8b',
