@@ -1,6 +1,8 @@
 import { readAccount } from './accounts/payment.js';
 import { type Asset, addressKey, hashOfKey, type ParsedContent, urlKey } from './asset.js';
-import { carriedLinks, HELD_LINK, holdsUnreadLink, isCarrier } from './carriers/carried-link.js';
+import { carriedLinks } from './carriers/carried-link.js';
+import { isCarrier } from './carriers/carrier-forms.js';
+import { HELD_LINK, holdsUnreadLink } from './carriers/held-links.js';
 import { followLinks } from './carriers/follow-links.js';
 import { readRecipients } from './email.js';
 import { gatewayCid, readIpfs } from './ipfs.js';

@@ -1,9 +1,10 @@
-import { holdsUnreadLink } from './carriers/carried-link.js';
+import { holdsUnreadLink } from './carriers/held-links.js';
 import { gatewayCid } from './ipfs.js';
 import { isInternalHost } from './ip-address.js';
 import { urlKey, type Content, internalContent, type ParsedContent } from './asset.js';
 import { endOfPath, type Location, pathOf } from './location.js';
-import { linkName, type Page, pageOf } from './pages/page.js';
+import { linkName, pageOf } from './pages/page.js';
+import type { Page } from './pages/page-name.js';
 import {
   type LinkedProfile,
   type Profile,

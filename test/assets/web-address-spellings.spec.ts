@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { assetKey } from '../../src/assets/asset-key.js';
-import { isCarrier } from '../../src/assets/carriers/carried-link.js';
+import { isCarrier } from '../../src/assets/carriers/carrier-forms.js';
 import { isInternalHost } from '../../src/assets/ip-address.js';
 import { isPublishingHost } from '../../src/assets/pages/page.js';
 import { parseContent } from '../../src/assets/parse-content.js';

@@ -1,6 +1,6 @@
 import { readAccount } from '../../assets/accounts/payment.js';
 import { rangeOf, isInternalHost } from '../../assets/ip-address.js';
-import { HELD_LINK, holdsUnreadLink } from '../../assets/carriers/carried-link.js';
+import { HELD_LINK, holdsUnreadLink } from '../../assets/carriers/held-links.js';
 import { scopeOf } from '../../assets/asset-key.js';
 import { isNativeIpfs, readIpfs } from '../../assets/ipfs.js';
 import { isDnsName, type Location, parseLocation } from '../../assets/location.js';

@@ -1,6 +1,7 @@
 import { readAccount } from '../accounts/payment.js';
 import { decodeOnce, cleanPastedText } from '../copied-text.js';
-import { type CarriedLinks, carriedLinks, returnLinks } from './carried-link.js';
+import { type CarriedLinks, carriedLinks } from './carried-link.js';
+import { returnLinks } from './held-links.js';
 import { isInternalScheme } from '../ip-address.js';
 import { locateWeb } from '../link.js';
 import { type Location, parseDefangedLocation, refang, trimLikeUrlParser } from '../location.js';

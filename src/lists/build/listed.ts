@@ -1,6 +1,6 @@
 import { ALLOWED as LIST_ALLOWED, BLOCKED as LIST_BLOCKED, EXACTLY } from '../../asset-check/lists/host-table.js';
 import { isPageKey, prefixOf } from '../../asset-check/lists/list-entry.js';
-import { carrierHosts } from '../../assets/carriers/carried-link.js';
+import { carrierHosts } from '../../assets/carriers/carrier-forms.js';
 import { publishingHosts } from '../../assets/pages/page.js';
 import { profileDomains, profileHost } from '../../assets/profiles/profile.js';
 import { isPlainPath, rangeExpression, withParents } from '../expressions.js';
