@@ -68,6 +68,14 @@ describe('A link that carries another link', () => {
     expect(assetKey({ type: 'PAGE', content })).toBe(key);
   });
 
+  it.each([1, 2, 3])('keeps the end of a page whose name ends in punctuation, through carriers: %s', (carriers) => {
+    let content = 'https://evil.example/p/q.';
+    for (let n = 0; n < carriers; n += 1) content = `https://l.facebook.com/l.php?u=${encodeURIComponent(content)}`;
+    const { keys, blockingKeys } = parseContent(content).parsed!;
+    expect(keys).toContain('PAGE:evil.example/p/q.');
+    expect(blockingKeys).toEqual(['PAGE:evil.example/p/q']);
+  });
+
   it('is not read if a translator names no host', () => {
     const content = 'https://evil-example.translate.goog/?_x_tr_hp=good.example/';
     expect(parseContent(content).parsed).toMatchObject({

@@ -4,7 +4,7 @@ import { type CarriedLinks, carriedLinks } from './carried-link.js';
 import { returnLinks } from './held-links.js';
 import { isInternalScheme } from '../ip-address.js';
 import { locateWeb } from '../link.js';
-import { type Location, parseDefangedLocation, refang, trimLikeUrlParser } from '../location.js';
+import { type Location, parseDefangedLocation, parsePlainLocation, refang, trimLikeUrlParser } from '../location.js';
 import { hostsUserPages } from '../pages/page.js';
 import { linkOfLnurl } from './encodings.js';
 import { ENCODED_LINK, linksInMarkup } from './markup.js';
@@ -106,8 +106,12 @@ const stepOf = (carrier: Location): Step | undefined => {
   return links.length === 0 ? undefined : { links, isUnderstood: true, opened: carrier };
 };
 
-/** Returns undefined if the text carries no link. */
-const nextStep = (sent: string): Step | undefined => {
+/**
+ * @param plain the location of the text, if it is a web address as a whole, whose end belongs to it
+ * @returns undefined if the text carries no link
+ */
+const nextStep = (sent: string, plain: Location | undefined): Step | undefined => {
+  if (plain !== undefined) return stepOf(plain);
   const text = cleanPastedText(sent);
   const refanged = refang(text);
   // `<https://…|text>` would be read as a link that ends in the text.
@@ -181,7 +185,7 @@ export interface FollowedText {
  * @returns undefined if the text carries no link
  */
 export const followLinks = (sent: string, plain?: Location): FollowedText | undefined => {
-  const first = plain === undefined ? nextStep(sent) : stepOf(plain);
+  const first = nextStep(sent, plain);
   if (first === undefined) return undefined;
   const targets = new Set<string>();
   const carriers = new Map<string, Location>();
@@ -212,7 +216,7 @@ export const followLinks = (sent: string, plain?: Location): FollowedText | unde
         return;
       }
       const trimmed = trimLikeUrlParser(link);
-      const next = nextStep(trimmed);
+      const next = nextStep(trimmed, parsePlainLocation(trimmed));
       if (next !== undefined) follow(next, trimmed, depth + 1, isReturn);
       else if (step.links.length === 1 || !COMMAND.test(trimmed)) add(trimmed);
     }
