@@ -14,9 +14,9 @@ import { readWithRetries } from '../event-log/read-streams.js';
 import { say } from '../runtime/terminal.js';
 import { prints, type Result, positionsAsStrings, UNCHECKED } from './output.js';
 
-const POLL_MS = 100;
+const POLL_MS = 20;
 /** How long to wait for a projector of the service before the call projects the rest of the log itself. */
-const MAX_WAIT_FOR_PROJECTOR_MS = 3_000;
+const MAX_WAIT_FOR_PROJECTOR_MS = 1_000;
 
 /**
  * Waits until every projection has applied the log up to a position, so that no projector can still hold earlier events

@@ -36,7 +36,7 @@ describe('log copy', () => {
   let double: EventStoreDouble;
   let target: EventLog;
   beforeEach(async () => {
-    database = await createDatabase({ migrated: false });
+    database = await createDatabase();
     source = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
     double = await EventStoreDouble.start();
     target = await createEventStoreDbLog(double.url);

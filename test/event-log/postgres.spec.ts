@@ -7,7 +7,7 @@ describeEventLog({
   name: 'in PostgreSQL',
   hasExactDuplicates: true,
   open: async () => {
-    const database = await createDatabase({ migrated: false });
+    const database = await createDatabase();
     return openedLog(
       () => createPostgresLog(createPool(database.url, () => {}, NO_LIMITS)),
       () => database.drop(),

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
+import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
 import { migrateReadModels } from '../../src/read-models/prepare-tables.js';
+import { migrate } from '../../src/postgres/migrator.js';
 import { createPool } from '../../src/postgres/pool.js';
 import { queryOnce } from './query-once.js';
 
@@ -27,11 +29,15 @@ const urlOn = (server: string, name: string): string => {
   return url.href;
 };
 
-/** Creates the migrated template database. Copying it is several times as fast as migrating each database. */
+/**
+ * Creates the migrated template database, with a log that is not opened yet, so that each copy opens a log of its own.
+ * Copying it is several times as fast as migrating each database.
+ */
 export const createTemplate = async (server: string): Promise<void> => {
   await queryOnce(server, `create database ${TEMPLATE}`);
   const pool = createPool(urlOn(server, TEMPLATE), () => {}, NO_LIMITS);
   await migrateReadModels(pool);
+  await migrate(pool, 'log', LOG_MIGRATIONS);
   await pool.end();
 };
 

@@ -9,7 +9,7 @@ import { createDatabase, type TestDatabase, NO_LIMITS } from '../../support/post
 let database: TestDatabase;
 let pool: Pool;
 beforeAll(async () => {
-  database = await createDatabase({ migrated: false });
+  database = await createDatabase();
   await (await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS))).close();
   pool = createPool(database.url, () => {}, { statement_timeout: 0, query_timeout: 0 });
 });

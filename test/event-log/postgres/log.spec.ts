@@ -12,7 +12,7 @@ it.each([
   ['is not current as of a time after that of the next event, because the clock was set back', -5_000, -5_000],
   ['is not current as of a time after that of its last event, because the clock was set forward', 5_000, 0],
 ])('A full page of a subscription %s', async (_, laterBy, asOfBy) => {
-  const database = await createDatabase({ migrated: false });
+  const database = await createDatabase();
   const log = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   try {
     await log.appendAll(Array.from({ length: 3_001 }, (__, n) => stored(sentThreat(`t-${n}`))));
