@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
 import { removeFolder, temporaryFolder } from '../../support/installation.js';
 import { sharedDatabase } from '../../support/open-for-tests.js';
-import { startProgram } from '../../support/program.js';
+import { type Program, startProgram } from '../../support/program.js';
 import { queryOnce } from '../../support/query-once.js';
 
 const TIMEOUT_MS = 120_000;
@@ -45,25 +45,38 @@ describe('A process of a deployment', () => {
     TIMEOUT_MS,
   );
 
-  it.each([
-    ['src/main.js', 'PORT'],
-    ['src/main.js', 'OPS_PORT'],
-    ['projections/main.js', 'PROJECTOR_OPS_PORT'],
-    ['src/deliver.js', 'DELIVERIES_OPS_PORT'],
-  ] as const)(
-    'whose port stays in use exits with 78 and one line: %s with %s',
-    async (program, setting) => {
-      const port = await listen(createServer());
-      const env = { DATABASE_URL: database.url, PORT: '0', [setting]: String(port) };
-      const ended = startProgram(program, [], { env });
-      expect(await ended.ended()).toBe(EXIT_CONFIG);
-      const lines = ended.output().trimEnd().split('\n');
-      expect(lines).toEqual([
-        expect.stringContaining(`127.0.0.1:${port} is in use by another process; stop it, or set`),
-      ]);
-    },
-    TIMEOUT_MS,
-  );
+  describe('whose port stays in use', () => {
+    const cases = [
+      ['src/main.js', 'PORT'],
+      ['src/main.js', 'OPS_PORT'],
+      ['projections/main.js', 'PROJECTOR_OPS_PORT'],
+      ['src/deliver.js', 'DELIVERIES_OPS_PORT'],
+    ] as const;
+    const started = new Map<string, Program>();
+    let port: number;
+
+    // All at once, because each program waits for its port before it exits.
+    beforeAll(async () => {
+      port = await listen(createServer());
+      for (const [program, setting] of cases) {
+        const env = { DATABASE_URL: database.url, PORT: '0', [setting]: String(port) };
+        started.set(setting, startProgram(program, [], { env }));
+      }
+    });
+
+    it.each(cases)(
+      'exits with 78 and one line: %s with %s',
+      async (_, setting) => {
+        const ended = started.get(setting)!;
+        expect(await ended.ended()).toBe(EXIT_CONFIG);
+        const lines = ended.output().trimEnd().split('\n');
+        expect(lines).toEqual([
+          expect.stringContaining(`127.0.0.1:${port} is in use by another process; stop it, or set`),
+        ]);
+      },
+      TIMEOUT_MS,
+    );
+  });
 
   it(
     'exits with 78 and one line if PostgreSQL is too old',
@@ -87,8 +100,8 @@ describe('A process of a deployment', () => {
         }),
       );
       const { href } = Object.assign(new URL(database.url), { hostname: '127.0.0.1', port: String(pretend) });
-      for (const program of PROGRAMS) {
-        const ended = startProgram(program, [], { env: { DATABASE_URL: href, PORT: '0' } });
+      const started = PROGRAMS.map((program) => startProgram(program, [], { env: { DATABASE_URL: href, PORT: '0' } }));
+      for (const ended of started) {
         expect(await ended.ended()).toBe(EXIT_CONFIG);
         const lines = ended.output().trimEnd().split('\n');
         expect(lines).toEqual([expect.stringContaining('PostgreSQL 13.23 is too old: 15 or later is needed')]);
