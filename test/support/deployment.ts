@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from '@jest/globals';
+import { issueApiKey } from '../../src/api-keys/api-keys.js';
+import { openEventLog } from '../../src/event-log/open-event-log.js';
+import { readConfig } from '../../src/runtime/config.js';
 import { type ApiResponse, call } from './call.js';
 import { eventually, eventuallyPasses } from './eventually.js';
 import { freePort } from './free-port.js';
@@ -41,13 +44,10 @@ export class Deployment {
     const receiver = await this.receiver.start();
     await this.begin();
     this.url = await this.running[0]!.listening();
-    const issue = async (...words: string[]): Promise<string> => {
-      const call = startProgram('src/cli.js', ['keys', 'issue', ...words], { env: this.env });
-      if ((await call.ended()) !== 0) throw new Error(call.output());
-      return call.out().trim();
-    };
-    this.ingestKey = await issue('--scope', 'ingest');
-    this.readKey = await issue('--organization', 'acme', '--scope', 'read', '--scope', 'write');
+    const log = await openEventLog(readConfig(this.env));
+    this.ingestKey = (await issueApiKey(log, { scopes: ['ingest'] })).key;
+    this.readKey = (await issueApiKey(log, { organization: 'acme', scopes: ['read', 'write'] })).key;
+    await log.close();
     await eventuallyPasses(async () => {
       const json = { url: `${receiver}/hook` };
       const created = await call(`${this.url}/v2/organization/webhooks`, { key: this.readKey, json });
