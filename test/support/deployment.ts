@@ -56,8 +56,15 @@ export class Deployment {
     await this.works();
   }
 
+  /** Stops the processes, which release their leases, so that another deployment of the database can start at once. */
   async stop(): Promise<void> {
     await Promise.all(this.running.map((program) => program.stop()));
+    await this.receiver.stop();
+  }
+
+  /** Ends the processes of a deployment that is the last one of its database. */
+  async end(): Promise<void> {
+    await Promise.all(this.running.map((program) => program.end()));
     await this.receiver.stop();
   }
 

@@ -20,6 +20,8 @@ export interface Program {
   ended(): Promise<number | NodeJS.Signals>;
   /** Sends a signal (default: SIGTERM) and waits until the process has ended. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
+  /** Ends the process without its graceful stop, which a second signal ends, for specs that only clean up. */
+  end(): Promise<number | NodeJS.Signals>;
 }
 
 export interface ProgramOptions {
@@ -74,6 +76,10 @@ export const startProgram = (
     },
     stop: (signal = 'SIGTERM') => {
       if (!isOver()) child.kill(signal);
+      return ended();
+    },
+    end: () => {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) child.kill(signal);
       return ended();
     },
   };

@@ -62,7 +62,7 @@ describeWithChromium('The page of the API reference', () => {
   beforeAll(start);
   afterAll(async () => {
     await browser?.close();
-    await service?.stop();
+    await service?.end();
     await keys?.close();
     await database?.drop();
   });

@@ -44,7 +44,7 @@ describeWith(hasPsql, 'psql (apt-get install postgresql-client)')('The runbook',
     env['URL'] = await service.listening();
   });
   afterAll(async () => {
-    await service?.stop();
+    await service?.end();
     rmSync(dataDir, { recursive: true, force: true });
     await database?.drop();
   });

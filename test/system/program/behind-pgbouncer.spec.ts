@@ -66,7 +66,7 @@ describeWith(PGBOUNCER !== undefined, PGBOUNCER_PACKAGE)('The service behind PgB
       await eventually('the service is ready', async () => (await fetch(`${url}/health/ready`)).status === 200);
   }, TIMEOUT_MS);
   afterAll(async () => {
-    for (const program of running) await program.stop();
+    await Promise.all(running.map((program) => program.end()));
     await pooler.stop();
     await database.drop();
     receiver.close();

@@ -156,8 +156,7 @@ describe('A delivery process that is asked to stop', () => {
       await eventually('the next process delivers', () => sentWith('next-one') > 0);
       expect(sentWith('slow-one')).toBe(1);
     } finally {
-      await standby.stop();
-      await deployment.stop();
+      await Promise.all([standby.end(), deployment.end()]);
       rmSync(folder, { recursive: true });
     }
   }, 120_000);

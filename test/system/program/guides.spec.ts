@@ -129,7 +129,7 @@ describe('A guide, pasted as a whole into a fresh folder,', () => {
     receiverPort = await freePort();
   }, TIMEOUT_MS);
   afterAll(async () => {
-    await service.stop();
+    await service.end();
     await database.drop();
     rmSync(folder, { recursive: true, force: true });
   });

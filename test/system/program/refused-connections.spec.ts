@@ -121,7 +121,7 @@ describe('A database that refuses connections', () => {
       deployment = new Deployment(env);
       await deployment.start();
     }, TIMEOUT_MS);
-    afterAll(() => deployment.stop());
+    afterAll(() => deployment.end());
 
     it.each(names)(
       'is waited for by all processes, responded to with 503, and everything works within 10 s of the repair: %s',
@@ -174,7 +174,7 @@ describe('A database that refuses connections', () => {
       withStore = { ...env, EVENTSTORE_URL: store.url, DATABASE_URL: await database.createAnother() };
     }, TIMEOUT_MS);
     afterAll(async () => {
-      await deployment?.stop();
+      await deployment?.end();
       await store.stop();
     }, TIMEOUT_MS);
 
