@@ -114,6 +114,7 @@ const FULL_SIZE = [
   'projections/register',
   'records/list-records',
   'system/clients/senders',
+  'system/program/closed-output',
   'system/program/refused-connections',
   'webhooks/delivery/rotation',
 ].map((spec) => `<rootDir>/test/${spec}.spec.ts`);

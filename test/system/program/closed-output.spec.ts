@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { EXIT_CONFIG } from '../../../src/runtime/config.js';
 import { removeFolder, serverOf, temporaryFolder } from '../../support/installation.js';
 import { eventually } from '../../support/eventually.js';
+import { IS_FULL_SIZE } from '../../support/full-size.js';
 import { sharedDatabase } from '../../support/open-for-tests.js';
 import { type Program, startProgram } from '../../support/program.js';
 import { someAtOnce } from '../../support/some-at-once.js';
@@ -15,6 +16,8 @@ const TIMEOUT_MS = 120_000;
 
 /** A signal that no handler has caught yet, because the program was still loading, ends the process by itself. */
 const CLEAN = [0, 'SIGTERM'];
+/** How long after its start a program gets the signal: while it loads, connects, or listens already. */
+const DELAYS_MS = IS_FULL_SIZE ? [300, 700, 1_000, 1_300, 1_700, 2_200] : [300, 1_000, 1_700];
 const TRACE = /^\s+at .*:\d+:\d+|^\w*Error:/m;
 
 const database = sharedDatabase();
@@ -90,7 +93,7 @@ describe('The service', () => {
       const own = join(folder, program.replaceAll('/', '-'));
       execFileSync('cp', ['-a', dataDir, own]);
       const wrong: unknown[] = [];
-      for (const delayMs of [300, 700, 1_000, 1_300, 1_700, 2_200]) {
+      for (const delayMs of DELAYS_MS) {
         const words = program === 'src/cli.js' ? ['start'] : [];
         const DATABASE_URL = program === 'src/cli.js' ? '' : database.url;
         const settings = { ...env(), DATABASE_URL, DATA_DIR: own, WEBHOOK_MASTER_KEY_FILE: '' };
