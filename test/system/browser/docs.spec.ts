@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import { startApp, type TestApp } from '../../support/app.js';
+import { issueApiKey } from '../../../src/api-keys/api-keys.js';
+import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
 import { describeWithChromium } from '../../support/browser.js';
 import { launchChromium } from '../../support/chromium.js';
 import { readReference } from '../../support/contract.js';
@@ -13,7 +14,6 @@ const CHECK = '#operations-Asset_check-checkAsset';
 const EVENTS = '#operations-Events-sendEvents';
 
 let database: TestDatabase;
-let keys: TestApp;
 let service: Program;
 let url: string;
 let browser: Browser;
@@ -25,11 +25,10 @@ const problems: string[] = [];
 
 const start = async (): Promise<void> => {
   database = await createDatabase();
-  keys = await startApp({ databaseUrl: database.url });
-  key = await keys.issueKey({ organization: 'acme', scopes: ['read', 'write', 'ingest'] });
+  const log = await createPostgresLog(database.pool);
+  ({ key } = await issueApiKey(log, { organization: 'acme', scopes: ['read', 'write', 'ingest'] }));
   service = startProgram('src/main.js', [], { env: { DATABASE_URL: database.url, PORT: '0' } });
-  url = await service.listening();
-  browser = await launchChromium();
+  [url, browser] = await Promise.all([service.listening(), launchChromium()]);
   page = await browser.newPage({ viewport: { width: 1280, height: 1000 } });
   page.on('request', (request) => {
     const { origin, protocol } = new URL(request.url());
@@ -63,7 +62,6 @@ describeWithChromium('The page of the API reference', () => {
   afterAll(async () => {
     await browser?.close();
     await service?.end();
-    await keys?.close();
     await database?.drop();
   });
 
