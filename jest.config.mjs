@@ -113,6 +113,7 @@ const FULL_SIZE = [
   'projections/metrics/history',
   'projections/register',
   'records/list-records',
+  'system/clients/copy-samples',
   'system/clients/senders',
   'system/program/closed-output',
   'system/program/refused-connections',
