@@ -24,8 +24,12 @@ describe('The API reference', () => {
   it('is OpenAPI 3.1 without findings of three linters, each of which finds a planted fault', async () => {
     expect(reference.openapi).toMatch(/^3\.1\./);
     expect(await findingsOf(reference)).toEqual([]);
-    const [path, methods] = Object.entries(reference.paths)[0]!;
-    const faulty = { ...reference, paths: { [path]: { get: { ...methods['get'], responses: { odd: {} }, tags: 1 } } } };
+    // A document of its own, because the linters take seconds for the whole reference.
+    const faulty = {
+      openapi: reference.openapi,
+      info: { title: 'Faulty', version: '1' },
+      paths: { '/faulty': { get: { responses: { odd: {} }, tags: 1 } } },
+    };
     const found = await findingsOf(faulty);
     expect(found).toContainEqual(expect.arrayContaining(['struct']));
     expect(found).toContainEqual([
