@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { appendFileSync, chmodSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { openDatabase } from '../../../../src/postgres/embedded/embedded-postgres.js';
+import { type Database, openDatabase } from '../../../../src/postgres/embedded/embedded-postgres.js';
 import { serverOwner } from '../../../../src/postgres/embedded/cluster-layout.js';
 import { eventually } from '../../../support/eventually.js';
 import { queryOnce } from '../../../support/query-once.js';
@@ -55,32 +55,6 @@ describe('The embedded PostgreSQL', () => {
     expect(starts(dataDir)).toBe(before + 1);
     await Promise.all([one.leave(), other.leave()]);
     expect(await serverOf(dataDir)).toBeUndefined();
-  });
-
-  it('uses fsync, checksums and the collation C', async () => {
-    const database = await open(dataDir);
-    expect(
-      await queryOnce(
-        database.url,
-        `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
-                current_setting('full_page_writes') as full_page_writes,
-                current_setting('data_checksums') as data_checksums,
-                pg_encoding_to_char(encoding) as encoding, datcollate, datlocprovider, 'Z' < 'a' as by_code_point
-           from pg_database where datname = 'template1'`,
-      ),
-    ).toEqual([
-      {
-        fsync: 'on',
-        synchronous_commit: 'on',
-        full_page_writes: 'on',
-        data_checksums: 'on',
-        encoding: 'UTF8',
-        datcollate: 'C',
-        datlocprovider: 'c',
-        by_code_point: true,
-      },
-    ]);
-    await database.release();
   });
 
   it('stops when its last user leaves, and not before', async () => {
@@ -164,24 +138,53 @@ describe('The embedded PostgreSQL', () => {
     }
   });
 
-  it('is accessible only to its operating system user, and only with the password', async () => {
-    for (const path of ['.', 'postgres']) chmodSync(join(dataDir, path), 0o777);
-    const database = await open(dataDir);
-    // If the tests run as root, the server runs as another user, whose group may enter the folders.
-    for (const path of ['.', 'postgres']) expect(statSync(join(dataDir, path)).mode & 0o767).toBe(0o700);
-    const url = new URL(database.url);
-    expect(statSync(url.searchParams.get('host')!).mode & 0o777).toBe(0o700);
-    expect(statSync(join(dataDir, 'postgres', 'password')).mode & 0o777).toBe(0o600);
-    url.password = 'guessed';
-    await expect(queryOnce(url.href, 'select 1')).rejects.toThrow('password authentication failed');
-    await database.release();
-  });
+  describe('in use', () => {
+    let database: Database;
 
-  it('runs as an ordinary user, and the service uses a role that is not a superuser', async () => {
-    const database = await open(dataDir);
-    expect(statSync(join(clusterOf(dataDir), 'postmaster.pid')).uid).not.toBe(0);
-    await expect(queryOnce(database.url, `copy (select 1) to program 'true'`)).rejects.toThrow('permission denied');
-    await database.release();
+    beforeAll(async () => {
+      for (const path of ['.', 'postgres']) chmodSync(join(dataDir, path), 0o777);
+      database = await open(dataDir);
+    });
+    afterAll(() => database.release());
+
+    it('uses fsync, checksums and the collation C', async () => {
+      expect(
+        await queryOnce(
+          database.url,
+          `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
+                current_setting('full_page_writes') as full_page_writes,
+                current_setting('data_checksums') as data_checksums,
+                pg_encoding_to_char(encoding) as encoding, datcollate, datlocprovider, 'Z' < 'a' as by_code_point
+           from pg_database where datname = 'template1'`,
+        ),
+      ).toEqual([
+        {
+          fsync: 'on',
+          synchronous_commit: 'on',
+          full_page_writes: 'on',
+          data_checksums: 'on',
+          encoding: 'UTF8',
+          datcollate: 'C',
+          datlocprovider: 'c',
+          by_code_point: true,
+        },
+      ]);
+    });
+
+    it('is accessible only to its operating system user, and only with the password', async () => {
+      // If the tests run as root, the server runs as another user, whose group may enter the folders.
+      for (const path of ['.', 'postgres']) expect(statSync(join(dataDir, path)).mode & 0o767).toBe(0o700);
+      const url = new URL(database.url);
+      expect(statSync(url.searchParams.get('host')!).mode & 0o777).toBe(0o700);
+      expect(statSync(join(dataDir, 'postgres', 'password')).mode & 0o777).toBe(0o600);
+      url.password = 'guessed';
+      await expect(queryOnce(url.href, 'select 1')).rejects.toThrow('password authentication failed');
+    });
+
+    it('runs as an ordinary user, and the service uses a role that is not a superuser', async () => {
+      expect(statSync(join(clusterOf(dataDir), 'postmaster.pid')).uid).not.toBe(0);
+      await expect(queryOnce(database.url, `copy (select 1) to program 'true'`)).rejects.toThrow('permission denied');
+    });
   });
 
   it('runs beside another instance, and listens on loopback if configured', async () => {
