@@ -64,7 +64,6 @@ export const lastAsked = ({ asked }: Opened, path: string): string =>
 
 interface Look {
   readonly viewport?: ViewportSize;
-  readonly colorScheme?: 'light' | 'dark';
 }
 
 export interface Dashboard {
@@ -183,11 +182,11 @@ export const startDashboard = async (): Promise<void> => {
       await settled(opened.page);
       return opened;
     },
-    openFigures: async (address = '', { viewport = VIEWPORT, colorScheme = 'light' } = {}) => {
+    openFigures: async (address = '', { viewport = VIEWPORT } = {}) => {
       const { page, ...seen } = (shared ??= await blank());
       await page.unrouteAll({ behavior: 'ignoreErrors' });
       await page.setViewportSize(viewport);
-      await page.emulateMedia({ colorScheme });
+      await page.emulateMedia({ colorScheme: 'light' });
       for (const each of Object.values(seen)) each.length = 0;
       await load(shared, address);
       if ((await evaluate(page, 'sessionStorage.length')) === 0) await signIn(page, key);
