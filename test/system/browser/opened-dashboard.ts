@@ -73,13 +73,12 @@ export interface Dashboard {
   /** Stores events, and waits until they are counted. */
   record(...events: readonly Sent[]): Promise<void>;
   get(path: string): Promise<any>;
-  /** Opens the page in a new browser context, without a key. */
+  /** Opens the page in another browser context than the shared page, without a key and without earlier visits. */
   open(address?: string): Promise<Opened>;
-  /** Opens the page in a new browser context, signs in, and waits for the figures. */
+  /** Opens the page like `open`, signs in, and waits for the figures. */
   openWithKey(apiKey: string, address?: string): Promise<Opened>;
   /** Reloads the shared page, and waits for the figures. */
   openFigures(address?: string, look?: Look): Promise<Opened>;
-  contexts(): BrowserContext[];
   stop(): Promise<void>;
 }
 
@@ -101,9 +100,12 @@ export const stopDashboard = async (): Promise<void> => dashboard?.stop();
  */
 let shared: Opened | undefined;
 
+/** The context of all other pages. */
+let guest: BrowserContext | undefined;
+
 /** Closes the pages that a test opened, because every open page sends requests twice a minute. */
 export const closePages = async (): Promise<void> => {
-  for (const context of dashboard?.contexts() ?? []) if (context !== shared?.page.context()) await context.close();
+  for (const page of guest?.pages() ?? []) await page.close();
 };
 
 /** Starts the API with its projections, the events of acme, and a browser. */
@@ -118,8 +120,9 @@ export const startDashboard = async (): Promise<void> => {
     for (const path of ['metrics', 'metrics/false-positives'])
       expect((await app.call(`/v2/organization/${path}`, { key, after })).status).toBe(200);
   };
-  const blank = async (): Promise<Opened> => {
-    const page = await (await browser.newContext({ viewport: VIEWPORT })).newPage();
+  const newContext = (): Promise<BrowserContext> => browser.newContext({ viewport: VIEWPORT });
+  const blank = async (context: BrowserContext): Promise<Opened> => {
+    const page = await context.newPage();
     page.setDefaultTimeout(100_000);
     const opened: Opened = { page, errors: [], asked: [], answers: [] };
     page.on('console', (message) => message.type() === 'error' && opened.errors.push(message.text()));
@@ -133,8 +136,9 @@ export const startDashboard = async (): Promise<void> => {
     await page.goto(`${app.url}/dashboard${address}`);
   };
   const open = async (address = ''): Promise<Opened> => {
-    const opened = await blank();
+    const opened = await blank((guest ??= await newContext()));
     await load(opened, address);
+    await evaluate(opened.page, 'localStorage.clear()');
     return opened;
   };
   await app.log.appendAll(DISPUTE_EVENTS.map(stored));
@@ -183,7 +187,7 @@ export const startDashboard = async (): Promise<void> => {
       return opened;
     },
     openFigures: async (address = '', { viewport = VIEWPORT } = {}) => {
-      const { page, ...seen } = (shared ??= await blank());
+      const { page, ...seen } = (shared ??= await blank(await newContext()));
       await page.unrouteAll({ behavior: 'ignoreErrors' });
       await page.setViewportSize(viewport);
       await page.emulateMedia({ colorScheme: 'light' });
@@ -193,7 +197,6 @@ export const startDashboard = async (): Promise<void> => {
       await settled(page);
       return shared;
     },
-    contexts: () => browser.contexts(),
     stop: async () => {
       await browser.close();
       await projecting.stop();
