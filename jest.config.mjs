@@ -134,6 +134,7 @@ export default {
     { ...suite('eventstore', ...ON_EVENTSTORE), globals: { IS_LOG_IN_EVENTSTORE: true } },
     { ...suite('full-size', ...FULL_SIZE), globals: { IS_FULL_SIZE: true } },
   ],
+  testSequencer: '<rootDir>/.ci/sequencer.mjs',
   // Ends what hangs in the other suites. Jest ignores the `testTimeout` of a project.
   testTimeout: process.env['TEST_EVENTSTORE_URL'] ? 600_000 : 300_000,
   workerIdleMemoryLimit: '1GB',

@@ -57,6 +57,7 @@ const SUBJECTS_OF_SPECS: Readonly<Record<string, string>> = {
   'http/hostile.spec.ts': 'hostile bodies and headers on all routes',
   'http/fairness.spec.ts': 'requests of many organizations on one event loop',
   'ci/ledger.spec.ts': '.ci/ledger.mjs',
+  'ci/sequencer.spec.ts': '.ci/sequencer.mjs',
   'read-models/raw-statements.spec.ts': 'every raw statement fits the migrated schema',
 };
 

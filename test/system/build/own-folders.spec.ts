@@ -10,7 +10,7 @@ const RUN = '--experimental-vm-modules node_modules/jest/bin/jest.js --selectPro
 const SPECS = ['test/cli/webhooks', 'test/cli/organizations'];
 
 it('The specs use neither the .data of their clone nor the settings and variables of a service beside them', async () => {
-  const clone = newFolder('clone', ['src', 'projections', 'test', 'dist', 'jest.config.mjs']);
+  const clone = newFolder('clone', ['src', 'projections', 'test', 'dist', 'jest.config.mjs', '.ci']);
   const home = mkdtempSync(join(tmpdir(), 'home-'));
   // The settings of a service that is out of order.
   const foreign = {
