@@ -10,6 +10,7 @@ import { copyLog } from '../../src/event-log/copy-log.js';
 import { StreamRewriter } from '../../src/event-log/eventstoredb/rewriting/stream-rewriter.js';
 import { ROW_STEPS } from '../../src/read-models/erasures.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { beginErasureEarlier } from '../support/begin-erasure-earlier.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventStores, type TestEventStore } from '../support/event-store.js';
 import { eventually } from '../support/eventually.js';
@@ -159,6 +160,7 @@ for (const { name, open } of eventStores)
 
     it('continues after it was killed, with the same end state', async () => {
       const before = { answers: await answersOf('acme-2'), events: await ofOthers() };
+      await beginErasureEarlier();
       const prototype = StreamRewriter.prototype as unknown as Record<'appendCopies' | 'truncateBefore', () => unknown>;
       for (const step of ['appendCopies', 'truncateBefore'] as const) {
         const failing = jest.spyOn(prototype, step).mockImplementationOnce(() => Promise.reject(new Error('killed')));
@@ -182,6 +184,7 @@ for (const { name, open } of eventStores)
     });
 
     it('erases the rows of webhooks that an older backup of the database brings back', async () => {
+      await beginErasureEarlier();
       expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
       const attempts = async (): Promise<unknown[]> =>
         (await database.pool.query('select endpoint from service.webhook_attempts')).rows;

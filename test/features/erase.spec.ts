@@ -11,7 +11,6 @@ import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { issueApiKey, listApiKeys } from '../../src/api-keys/api-keys.js';
 import { Conflict } from '../../src/errors.js';
 import { erasureDigest } from '../../src/events/redacted.js';
-import { DelayedFlush } from '../../src/flow/background.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import { newEvent } from '../../src/event-log/new-event.js';
 import type { DomainEvent } from '../../src/events/event.js';
@@ -19,8 +18,9 @@ import type { EventLog } from '../../src/event-log/event-log.js';
 import { FeedWatch } from '../../src/records/feed/feed-watch.js';
 import { eraseRows } from '../../src/cli/erasing/erase-organization.js';
 import { REWRITE_EVENTS } from '../../src/event-log/postgres/rewriting.js';
-import { COUNT_CHECKPOINTS_AT, ENTER_ERASURE, ROW_STEPS } from '../../src/read-models/erasures.js';
+import { COUNT_CHECKPOINTS_AT, ROW_STEPS } from '../../src/read-models/erasures.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { beginErasureEarlier } from '../support/begin-erasure-earlier.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
@@ -57,26 +57,6 @@ const send = (key: string, events: readonly Sent[], query = ''): Promise<ApiResp
   sendEvents(app, key, events, query);
 const erase = (...words: string[]): Promise<CommandResult> =>
   operatorCall({ DATABASE_URL: database.url }, 'organizations', 'erase', ...words);
-
-/** The data that the API has in memory and writes a second later. */
-let buffers: jest.SpiedFunction<DelayedFlush['schedule']>;
-const writeBuffers = async (): Promise<void> => {
-  await Promise.all((buffers.mock.contexts as DelayedFlush[]).map((each) => each.now()));
-};
-
-/**
- * Lets the next erasure begin a minute ago, so that its call does not wait until every process knows of it. The API has
- * then written everything, as it has after that wait. The first test, and the one of the readers, wait.
- */
-const beginEarlier = async (): Promise<void> => {
-  await writeBuffers();
-  const run = ENTER_ERASURE.run.bind(ENTER_ERASURE);
-  jest
-    .spyOn(ENTER_ERASURE, 'run')
-    .mockImplementation((connection, { startedAt, ...others }) =>
-      run(connection, { startedAt: Number(startedAt) - 60_000, ...others }),
-    );
-};
 
 const dump = (): Promise<string[]> => tableLines(database.pool);
 const leaks = (): Promise<string[]> => rowsOfAcme(database.pool);
@@ -125,7 +105,6 @@ const expectErased = async (before: { answers: unknown; log: unknown[] }): Promi
 
 describe('organizations erase', () => {
   beforeEach(async () => {
-    buffers = jest.spyOn(DelayedFlush.prototype, 'schedule');
     database = await createDatabase();
     app = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile }, databaseUrl: database.url });
     projecting = startProjecting(app.log, app.pool);
@@ -220,7 +199,7 @@ describe('organizations erase', () => {
   });
 
   it('continues after it was killed between any two batches, with the same end state', async () => {
-    await beginEarlier();
+    await beginErasureEarlier();
     const before = { answers: await answersOf('acme-2'), log: await logOfOthers() };
     const steps = [REWRITE_EVENTS, ...ROW_STEPS.map((step) => step.erase)];
     for (const step of steps) {
@@ -244,7 +223,7 @@ describe('organizations erase', () => {
   });
 
   it('erases rows that were written after the certificate when the call is repeated', async () => {
-    await beginEarlier();
+    await beginErasureEarlier();
     const { out } = await erase('acme', '--confirm', 'acme', '--json');
     const sample = { id: null, source: '', type: '', issues: [], data: JSON.stringify({ organization: 'acme' }) };
     await database.pool.query(
@@ -269,7 +248,7 @@ describe('organizations erase', () => {
 
   it('erases the revocation of a key that the log stored during the erasure', async () => {
     const keyId = await keyOfAcme();
-    await beginEarlier();
+    await beginErasureEarlier();
     const [{ erase: step }] = ROW_STEPS as [(typeof ROW_STEPS)[number]];
     const run = step.run.bind(step);
     const during = jest.spyOn(step, 'run').mockImplementationOnce(async (connection, values) => {
@@ -286,7 +265,7 @@ describe('organizations erase', () => {
 
   it('erases the revocation of a key that the log stored after the certificate when the call is repeated', async () => {
     const keyId = await keyOfAcme();
-    await beginEarlier();
+    await beginErasureEarlier();
     const { out } = await erase('acme', '--confirm', 'acme', '--json');
     await revokeKey(keyId);
     expect(await erase('acme', '--verify')).toMatchObject({ code: 1, out: expect.stringContaining('ApiKeyRevoked') });
@@ -302,6 +281,7 @@ describe('organizations erase', () => {
   it('projects the log itself if no projector of the service runs', async () => {
     await projecting.stop();
     await send(upstream, [sentThreat(`${SECRET}-late`, { organization: 'acme' })]);
+    await beginErasureEarlier();
     expect(await erase('acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
     projecting = startProjecting(app.log, app.pool);
     await projecting.reached();
@@ -362,7 +342,7 @@ describe('organizations erase', () => {
   });
 
   it('starts a rebuild in progress again, so that its tables do not bring the organization back', async () => {
-    await beginEarlier();
+    await beginErasureEarlier();
     const [metrics] = PROJECTIONS;
     let isErased = false;
     const source = { pool: database.pool, log: Object.create(app.log) as EventLog };
@@ -423,7 +403,7 @@ describe('organizations erase', () => {
       ['dispute_contacts', `('acme', 'dp_1', '${SECRET}', 1)`],
     ])
       await database.pool.query(`insert into service.${table} values ${values} on conflict do nothing`);
-    await beginEarlier();
+    await beginErasureEarlier();
     const { rows } = JSON.parse((await erase('acme', '--dry-run', '--json')).out);
     expect(rows).toMatchObject({
       'service.key_uses': 1,
@@ -436,7 +416,7 @@ describe('organizations erase', () => {
   });
 
   it('leaves nothing of the organization in the statistics of the planner, also not of tables that became empty', async () => {
-    await beginEarlier();
+    await beginErasureEarlier();
     const statistics = async (): Promise<string[]> =>
       (
         await database.pool.query<{ line: string }>(`
@@ -490,7 +470,7 @@ describe('organizations erase', () => {
       oldest.push(...rows);
       return run(connection, values);
     });
-    await beginEarlier();
+    await beginErasureEarlier();
     expect((await erase('acme', '--confirm', 'acme')).code).toBe(0);
     expect(oldest.length).toBeGreaterThan(0);
     expect(oldest).toEqual(oldest.map(() => ({ snapshot: null })));
@@ -517,7 +497,7 @@ describe('organizations erase', () => {
     const only = [verdict('c-3', 'third.example', 'reviewer:wallet', 'acme-2:wallet')];
     expect((await send(upstream, only)).body.accepted).toBe(1);
     await projecting.reached();
-    await beginEarlier();
+    await beginErasureEarlier();
     const { code, out } = await erase('reviewer', '--confirm', 'reviewer', '--json');
     expect([code, JSON.parse(out).events]).toEqual([0, { AssetStatusChanged: 1 }]);
     expect((await dump()).filter((line) => line.includes('reviewer'))).toEqual([]);

@@ -17,6 +17,7 @@ import { createReadModels } from '../../src/read-models/tables.js';
 import { eventMark, FeedIds } from '../../src/records/feed/feed-ids.js';
 import { ReadFeed } from '../../src/records/feed/read-feed.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { beginErasureEarlier } from '../support/begin-erasure-earlier.js';
 import { eventually } from '../support/eventually.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { eventStores, type TestEventStore } from '../support/event-store.js';
@@ -223,8 +224,11 @@ class World {
   }
 
   async erase(organization: string): Promise<void> {
+    await beginErasureEarlier();
     const words = ['organizations', 'erase', organization, '--confirm', organization];
     expect(await operatorCall(this.env, ...words)).toMatchObject({ code: 0 });
+    // The log of the service then knows of the erasure.
+    await this.projecting.reached();
   }
 
   /** Imports an organization, with these events, from another log. */

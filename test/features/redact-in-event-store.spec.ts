@@ -12,6 +12,7 @@ import { copyLog } from '../../src/event-log/copy-log.js';
 import { EventStoreRedactor } from '../../src/event-log/eventstoredb/rewriting/eraser.js';
 import { StreamRewriter } from '../../src/event-log/eventstoredb/rewriting/stream-rewriter.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { beginErasureEarlier } from '../support/begin-erasure-earlier.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventStores, type TestEventStore } from '../support/event-store.js';
 import { eventually } from '../support/eventually.js';
@@ -343,6 +344,7 @@ for (const { name, open } of eventStores)
     });
 
     it('leaves the events of an organization that is being erased to the erasure', async () => {
+      await beginErasureEarlier();
       await startErasure(app, await subjectOf(app.log, 'beta'), 'operator');
       const { code, err } = await redact();
       expect([code, err]).toEqual([0, expect.anything()]);

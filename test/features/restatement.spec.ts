@@ -6,8 +6,10 @@ import { rebuild } from '../../projections/engine/rebuild.js';
 import { verify } from '../../projections/engine/verify.js';
 import { metrics } from '../../projections/metrics/projection.js';
 import { PROJECTIONS } from '../../projections/registry.js';
+import { KeyRing } from '../../src/api-keys/key-ring.js';
 import { copyLog } from '../../src/event-log/copy-log.js';
 import { startApp, type TestApp } from '../support/app.js';
+import { beginErasureEarlier } from '../support/begin-erasure-earlier.js';
 import type { ApiResponse } from '../support/call.js';
 import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { operatorCall } from '../support/operator-call.js';
@@ -531,8 +533,10 @@ describe('Operations on the log, and the past', () => {
     try {
       const brand = `${BETWEEN}&brandSlug=wallet`;
       const before = [await restate(brand, keys.other), await list(brand, keys.other)];
+      await beginErasureEarlier();
       expect(await operate('organizations', 'erase', 'acme', '--confirm', 'acme')).toMatchObject({ code: 0 });
       await projecting.reached();
+      await app.app.get(KeyRing).refresh();
       for (const table of ['records', 'facts', 'former_states', 'former_facts']) {
         const { rows } = await database.pool.query(
           `select t::text as line from read.${table} t where t::text like '%acme%'`,
