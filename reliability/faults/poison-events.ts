@@ -17,11 +17,16 @@ import type { RunContext } from '../rig/run-context.js';
 
 interface Scale {
   readonly batches: number;
+  /** Events per batch. */
+  readonly batch: number;
+  /** The run without the guard gives up after this many failed attempts at one batch. */
+  readonly enoughTries: number;
+  /** The number of metrics that are compared with a recount. */
+  readonly queries: number;
   /** How long the valid events of a batch may wait, in ms. */
   readonly maxRecoveryMs: number;
 }
 
-const BATCH = 1_000;
 /** The timeout for conditions without a limit of their own. */
 const TIMEOUT_MS = 60_000;
 
@@ -32,16 +37,19 @@ interface Tries {
   failed: number;
 }
 
-/** After this many failed attempts at one batch the run gives up. */
-const ENOUGH_TRIES = 20;
-
 /** A naive projector that retries whole batches. */
-const projectAllOrNothing = async (log: EventLog, pool: Pool, tries: Tries, signal: AbortSignal): Promise<void> => {
+const projectAllOrNothing = async (
+  log: EventLog,
+  pool: Pool,
+  batchSize: number,
+  tries: Tries,
+  signal: AbortSignal,
+): Promise<void> => {
   const positions = new Map(PROJECTIONS.map(({ name }) => [name, BEGINNING]));
   while (!signal.aborted) {
     for (const projection of PROJECTIONS) {
       const position = positions.get(projection.name)!;
-      const events = await log.readAll(position, BATCH);
+      const events = await log.readAll(position, batchSize);
       const last = events.at(-1);
       if (!last) continue;
       const timeOf = ({ recordedAt }: { recordedAt: number }): number => recordedAt;
@@ -68,7 +76,7 @@ const projectAllOrNothing = async (log: EventLog, pool: Pool, tries: Tries, sign
 
 const poisonBatches = async (
   context: RunContext,
-  { batches, maxRecoveryMs }: Scale,
+  { batches, batch: batchSize, enoughTries, queries, maxRecoveryMs }: Scale,
   hasParking = true,
 ): Promise<Outcome> => {
   const database = await context.database();
@@ -78,7 +86,7 @@ const poisonBatches = async (
   const { service, log, keys, env } = await startService(context, { DATABASE_URL: database.url }, { projectors });
   const stop = new AbortController();
   const tries: Tries = { failed: 0 };
-  const naive = hasParking ? undefined : projectAllOrNothing(log, database.pool, tries, stop.signal);
+  const naive = hasParking ? undefined : projectAllOrNothing(log, database.pool, batchSize, tries, stop.signal);
   const history = new History(context);
   const sender = new Sender(() => service.url, keys.ingest, history, 1);
   await sender.deliver([brandsAndFlags()].values());
@@ -86,8 +94,8 @@ const poisonBatches = async (
   const health = async () => (await sendRequest(`${service.url}/health/ready`)).body;
   const waits: number[] = [];
   let n = 0;
-  for (const batch of inBatches(upstream(context.random, batches * (BATCH - 1)), BATCH - 1)) {
-    batch.splice([0, BATCH >> 1, BATCH - 1][n % 3]!, 0, poison(n));
+  for (const batch of inBatches(upstream(context.random, batches * (batchSize - 1)), batchSize - 1)) {
+    batch.splice([0, batchSize >> 1, batchSize - 1][n % 3]!, 0, poison(n));
     n += 1;
     await sender.deliver([batch].values());
     const begin = Date.now();
@@ -96,7 +104,7 @@ const poisonBatches = async (
       (await database.pool.query<{ least: number }>('select min(position) as least from read.checkpoints')).rows[0]!
         .least >= head;
     const isGivenUp = (): boolean =>
-      tries.failed >= ENOUGH_TRIES || Date.now() - begin > Math.max(maxRecoveryMs, TIMEOUT_MS);
+      tries.failed >= enoughTries || Date.now() - begin > Math.max(maxRecoveryMs, TIMEOUT_MS);
     while (!(await isCounted()) && !isGivenUp()) await sleep(5);
     waits.push((await isCounted()) ? Date.now() - begin : Infinity);
     context.reportProgress(`batch ${n} of ${batches}`);
@@ -115,7 +123,7 @@ const poisonBatches = async (
   const stored = await wholeLog(log);
   findings.push(...history.wrong, ...checkLog(stored, history.acknowledged));
   return {
-    workload: `${n * BATCH} events, one in ${BATCH} poisoned: first, middle or last of its batch`,
+    workload: `${n * batchSize} events, one in ${batchSize} poisoned: first, middle or last of its batch`,
     observed: `valid events counted after at most ${Math.max(...waits)} ms, ${n} parked once, health degraded, retry applied them`,
     findings,
   };
@@ -140,6 +148,7 @@ const poisonBatches = async (
         keys,
         sentOf(await wholeLog(log)).filter(({ id }) => !id.startsWith('poison')),
         context.seed,
+        queries,
       )),
     );
     // A retry fails while the cause exists, and succeeds once it is gone.
@@ -149,7 +158,7 @@ const poisonBatches = async (
     await database.pool.query('alter table read.records drop constraint no_poison');
     const retried = await call(context, env, ['parked', 'retry']);
     if (retried.code !== 0) problems.push(`parked retry ended with ${retried.code}: ${retried.output.slice(0, 300)}`);
-    problems.push(...(await checkMetrics(service.url, keys, sentOf(await wholeLog(log)), context.seed + 1)));
+    problems.push(...(await checkMetrics(service.url, keys, sentOf(await wholeLog(log)), context.seed + 1, queries)));
     problems.push(...(await checkUnreadableEvents()));
     problems.push(...(await checkVerify(context, env)));
     if ((await health()).status !== 'ready')
@@ -183,8 +192,8 @@ const poisonBatches = async (
 export const poisonEvents: Scenario<Scale> = {
   name: 'F10',
   what: 'batches whose first, middle or last event cannot be applied',
-  full: { batches: 100, maxRecoveryMs: 1_000 },
-  everyChange: { batches: 3, maxRecoveryMs: TIMEOUT_MS },
+  full: { batches: 100, batch: 1_000, enoughTries: 20, queries: 40, maxRecoveryMs: 1_000 },
+  everyChange: { batches: 3, batch: 150, enoughTries: 6, queries: 15, maxRecoveryMs: TIMEOUT_MS },
   run: (context, scale) => poisonBatches(context, scale),
   guard: 'bisecting a failing batch and parking the poison event',
   withoutGuard: (context, scale) => poisonBatches(context, scale, false),
