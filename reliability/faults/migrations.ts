@@ -103,7 +103,7 @@ export const killedMigration: Scenario<Scale> = {
   name: 'F19',
   what: 'a migration is killed',
   full: { rounds: 10 },
-  everyChange: { rounds: 2 },
+  everyChange: { rounds: 1 },
   run: killMigrations,
   guard: 'each migration is a transaction, or each of its statements can run twice',
   withoutGuard: withoutTransaction,
