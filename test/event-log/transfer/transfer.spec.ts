@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { createHash, randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { BEGINNING, type EventLog, type NewEvent, type RecordedEvent } from '../../../src/event-log/event-log.js';
 import { createEventStoreDbLog } from '../../../src/event-log/eventstoredb/log.js';
 import { createPostgresLog } from '../../../src/event-log/postgres/log.js';
@@ -36,7 +36,7 @@ interface OpenLog {
 }
 
 const openPostgres = async (): Promise<OpenLog> => {
-  const database = await createDatabase({ migrated: false });
+  const database = await createDatabase();
   const log = await createPostgresLog(createPool(database.url, () => {}, NO_LIMITS));
   return {
     log,
@@ -287,16 +287,19 @@ describe('organizations export', () => {
 });
 
 describe('organizations import', () => {
-  let target: EventLog;
-  let path: string;
+  /** A file that all tests share. A test that exports something else writes a file of its own. */
+  const path = join(folder, randomUUID());
   let lines: string[];
-  beforeEach(async () => {
-    const source = await opening(openPostgres);
-    target = await opening(openPostgres);
-    path = join(folder, randomUUID());
-    await fill(source);
-    await exportTo(source, 'acme', path);
+  let target: EventLog;
+  beforeAll(async () => {
+    const source = await openPostgres();
+    await fill(source.log);
+    await exportTo(source.log, 'acme', path);
+    await source.close();
     lines = linesOf(path).slice(0, -1);
+  });
+  beforeEach(async () => {
+    target = await opening(openPostgres);
   });
   const refused = async (file: string, reason: RegExp): Promise<void> => {
     const before = await everything(target);
@@ -551,31 +554,33 @@ describe('organizations import', () => {
       stored(sentStatus('replaced', { brandReviews: [review('acme', 'shoes'), review('beta')] }, first)),
       stored(sentStatus('replaced', { brandReviews: [review('beta')] }, second)),
     ]);
-    const beta = join(folder, randomUUID());
-    await exportTo(source, 'acme', path);
+    const [acme, beta] = [join(folder, randomUUID()), join(folder, randomUUID())];
+    await exportTo(source, 'acme', acme);
     await exportTo(source, 'beta', beta);
-    for (const file of [path, path, beta, path, beta]) await importFrom(target, file);
+    for (const file of [acme, acme, beta, acme, beta]) await importFrom(target, file);
     const states = (await everything(target)).filter(
       ({ data }) => (data as { changeId?: string }).changeId === 'replaced',
     );
     const inForce = states.reduce((a, b) => (a.id > b.id ? a : b));
     expect((inForce.data as { brandReviews: unknown[] }).brandReviews).toEqual([review('beta')]);
-    expect(await importFrom(target, path, true)).toMatchObject({ events: 2, present: 2 });
+    expect(await importFrom(target, acme, true)).toMatchObject({ events: 2, present: 2 });
   });
 
   it('names all brands of a verdict after several organizations of the verdict were imported', async () => {
     const source = await opening(openPostgres);
     await fill(source);
-    const [beta, two] = [join(folder, randomUUID()), join(folder, randomUUID())];
-    await exportTo(source, 'beta', beta);
-    await exportTo(source, 'acme-2', two);
-    await exportTo(source, 'acme', path);
-    for (const file of [path, beta, two]) {
+    const files: string[] = [];
+    for (const organization of ['acme', 'beta', 'acme-2']) {
+      const file = join(folder, randomUUID());
+      await exportTo(source, organization, file);
+      files.push(file);
+    }
+    for (const file of files) {
       expect(await importFrom(target, file)).not.toMatchObject({ events: 0 });
       const { events, present } = await importFrom(target, file);
       expect(present).toBe(events);
     }
-    for (const file of [path, beta, two]) {
+    for (const file of files) {
       const { events, present } = await importFrom(target, file);
       expect(present).toBe(events);
     }
