@@ -13,6 +13,7 @@ import { startApp, type TestApp } from '../support/app.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import type { ApiResponse } from '../support/call.js';
 import { eventually } from '../support/eventually.js';
+import { startProjecting } from '../support/projecting.js';
 import { sent, stored } from '../support/upstream.js';
 import { NO_FAILURES } from '../webhooks/delivery/no-failures.js';
 
@@ -469,19 +470,20 @@ describe('DELETE /v2/organization/webhooks/{id}', () => {
     try {
       const { create, call } = await newCaller(quiet);
       const { id } = (await create({ from: 'beginning' })).body;
-      const rotated = await call('POST', `/${id}/rotate`);
+      const { id: other } = (await create({ from: 'beginning' })).body;
+      // Each of the two requests waits for the projector.
+      const [rotated, deleted] = await Promise.all([call('POST', `/${id}/rotate`), call('DELETE', `/${other}`)]);
       expect([rotated.status, rotated.body.message]).toEqual([
         503,
         'The secret was not rotated, because the projector is not running or too far behind',
       ]);
       // A second rotation would end the secret that the receiver knows.
       expect((await call('GET', `/${id}`)).body.previousSecretUntil).toBeUndefined();
-      const { status, body } = await call('DELETE', `/${id}`);
-      expect([status, body.message]).toEqual([
+      expect([deleted.status, deleted.body.message]).toEqual([
         503,
         'The change is stored, but has not taken effect yet; it takes effect once the projector has caught up',
       ]);
-      expect(await call('DELETE', `/${id}`)).toMatchObject({ status: 404, body: missing });
+      expect(await call('DELETE', `/${other}`)).toMatchObject({ status: 404, body: missing });
     } finally {
       await quiet.close();
     }
@@ -683,13 +685,17 @@ describe('Webhooks', () => {
     const loud = await startApp({ env: { WEBHOOK_MASTER_KEY_FILE: keyFile, ACCESS_LOG: 'on' } });
     let text = '';
     Object.assign(loud.app.get(AccessLogOutput), { write: (lines: unknown) => (text += String(lines)) });
+    const projecting = startProjecting(loud.log, loud.pool);
     try {
       const { create, call } = await newCaller(loud);
       const { id, secret } = (await create({ from: 'beginning' })).body;
+      await projecting.reached();
       const rotated = (await call('POST', `/${id}/rotate`, {})).body.secret;
+      expect([secret, rotated]).toEqual(Array(2).fill(expect.stringMatching(/^whsec_/)));
       await eventually('the requests are in the log', () => text.includes('webhooks/:id/rotate'));
       for (const one of [secret, rotated, 'whsec_'] as string[]) expect(text.includes(one)).toBe(false);
     } finally {
+      await projecting.stop();
       await loud.close();
     }
   });
