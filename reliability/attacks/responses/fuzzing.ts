@@ -270,7 +270,7 @@ export const fuzzing: Scenario<Scale> = {
   what: 'valid and invalid requests of every kind, and bytes that are not HTTP',
   asvs: { '16.5.1': 'Error Handling', '2.2.1': 'Input Validation', '15.3.6': 'Defensive Coding' },
   full: { requests: 200_000, taxii: 0.5, broken: 2_000, unavailable: 0.01 },
-  everyChange: { requests: 2_000, taxii: 0.5, broken: 100, unavailable: 1 },
+  everyChange: { requests: 700, taxii: 0.5, broken: 100, unavailable: 1 },
   run: async (context, scale, sharedServices) => {
     const target = await sharedServices.service();
     const { key } = await target.issue(['read', 'write', 'ingest'], 'fuzzed');

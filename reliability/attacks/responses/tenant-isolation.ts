@@ -323,7 +323,7 @@ export const tenantIsolation: Scenario<Scale> = {
   what: 'one organization requests the data of another',
   asvs: { '8.4.1': 'Other Authorization Considerations', '8.2.2': 'General Authorization Design' },
   full: { pairs: 24_000 },
-  everyChange: { pairs: 300 },
+  everyChange: { pairs: 150 },
   run: async (_, scale, sharedServices) => attackTenants(await sharedServices.service(), scale),
   guard: 'the key decides the organization, never the request; verdicts contain only the organization’s own brands',
   controlScale: { pairs: 200 },
