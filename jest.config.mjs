@@ -102,6 +102,7 @@ const FULL_SIZE = [
   'features/known-at',
   'features/places',
   'features/retention',
+  'http/hostile',
   'lists/build/kept-lists',
   'lists/lists-and-check',
   'lists/names/expression-names',

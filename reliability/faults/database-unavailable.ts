@@ -134,11 +134,11 @@ export const killedPostgres: Scenario<Scale> = {
   },
   everyChange: {
     rounds: 1,
-    outageMs: 1_500,
+    outageMs: 800,
     maxResponseMs: Infinity,
     maxLivenessMs: Infinity,
     maxRecoveryMs: 120_000,
-    stableMs: 1_500,
+    stableMs: 800,
   },
   run: async (context, scale) => {
     const database = await killable(context);

@@ -8,7 +8,7 @@ import { Random } from '../support/random.js';
 import { cloudEvent, sent, sentThreat } from '../support/upstream.js';
 
 /** The number of fuzzed events. */
-const EVENTS = sized(3_000, 30_000);
+const EVENTS = sized(1_200, 30_000);
 const HISTORY = 500;
 const BATCH = 'application/cloudevents-batch+json';
 const ONE = 'application/cloudevents+json';

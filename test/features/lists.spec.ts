@@ -81,7 +81,7 @@ describe('Local lists', () => {
   it('lose a status when it expires, without an event', async () => {
     const client = new Client();
     await client.update();
-    const expiresAt = Date.now() + 8_000;
+    const expiresAt = Date.now() + 6_000;
     await reportAll(['brief.example'], { status: 'BLOCKED', expiresAt: new Date(expiresAt).toISOString() });
     await client.update(25);
     expect(client.check('brief.example')).toBe('LISTED');

@@ -559,8 +559,8 @@ class Operator {
 }
 
 const variants = [
-  { name: 'PostgreSQL', open: async () => undefined, seeds: seeds(4, 10_000) },
-  ...eventStores.map(({ name, open }) => ({ name, open, seeds: seeds(3, 300) })),
+  { name: 'PostgreSQL', open: async () => undefined, seeds: seeds(2, 10_000) },
+  ...eventStores.map(({ name, open }) => ({ name, open, seeds: seeds(2, 300) })),
 ];
 
 for (const { name, open, seeds: all } of variants)

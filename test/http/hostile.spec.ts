@@ -4,6 +4,7 @@ import { assetGroups } from '../../projections/asset-groups.js';
 import { sharedApp, sharedProjecting } from '../support/open-for-tests.js';
 import { readReference } from '../support/contract.js';
 import { exampleRequests } from '../support/example-requests.js';
+import { sized } from '../support/full-size.js';
 import { sendRaw } from '../support/raw.js';
 
 const GROUPS = '/v2/organization/asset-groups';
@@ -60,7 +61,7 @@ describe('Hostile bodies', () => {
           expectFlatError(await post(path, typeof body === 'string' ? body : new Uint8Array(body), type));
         },
       ),
-      { numRuns: 120, seed: 7 },
+      { numRuns: sized(60, 120), seed: 7 },
     );
   });
 
@@ -142,7 +143,7 @@ describe('Hostile URLs', () => {
           if (Number(status) >= 400 || body !== null) expectFlatError({ status: Number(status), body: body ?? {} });
         },
       ),
-      { numRuns: 120, seed: 7 },
+      { numRuns: sized(60, 120), seed: 7 },
     );
   });
 });

@@ -141,7 +141,7 @@ describe('A retried event leaves the rows of a rebuild', () => {
     expect(rows).toEqual(rebuilt);
   });
 
-  it.each(seeds(12, 300))(
+  it.each(seeds(5, 300))(
     'for any states and redactions of an entry and a threat, in any order (seed %i)',
     async (seed) => {
       const random = new Random(seed);
