@@ -38,6 +38,29 @@ const database = (hooks: Hooks, options?: Parameters<typeof createDatabase>[0]):
 /** A database that all tests of the file or of the `describe` share. */
 export const sharedDatabase = (options?: Parameters<typeof createDatabase>[0]): TestDatabase => database(ALL, options);
 
+/** Deletes the rows of all tables except the log, apart from the names of the migrations, which insert no other rows. */
+const DELETE_ROWS = `
+  do $$
+  declare one text;
+  begin
+    for one in
+      select format('%I.%I', schemaname, tablename) from pg_tables
+      where schemaname in ('read', 'service') and tablename not in ('migrations', 'later_migrations')
+    loop
+      execute 'delete from ' || one;
+    end loop;
+  end $$`;
+
+/**
+ * A database that all tests of the file or of the `describe` share, and that has no rows before each test. For specs whose
+ * log is in memory. Faster than `newDatabase`.
+ */
+export const emptiedDatabase = (): TestDatabase => {
+  const shared = sharedDatabase();
+  beforeEach(async () => void (await shared.pool.query(DELETE_ROWS)));
+  return shared;
+};
+
 /** A new database for each test. */
 export const newDatabase = (options?: Parameters<typeof createDatabase>[0]): TestDatabase => database(EACH, options);
 

@@ -7,7 +7,7 @@ import { OwnStatuses } from '../../../src/asset-check/own/own-statuses.js';
 import type { EventLog } from '../../../src/event-log/event-log.js';
 import { parseContent } from '../../../src/assets/parse-content.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
-import { newDatabase } from '../../support/open-for-tests.js';
+import { emptiedDatabase } from '../../support/open-for-tests.js';
 import { projectToHead, retryAndProject } from '../../support/projecting.js';
 import { delivered } from '../../support/histories.js';
 import { seeds } from '../../support/full-size.js';
@@ -20,7 +20,7 @@ const BASE = Date.parse('2026-03-01T00:00:00Z');
 const CREATED = '2026-03-01T00:00:00Z';
 
 describe('OwnStatuses', () => {
-  const database = newDatabase();
+  const database = emptiedDatabase();
   let own: OwnStatuses;
   let messages: string[];
   let log: InMemoryEventLog;

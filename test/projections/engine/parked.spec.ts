@@ -11,13 +11,13 @@ import { OPERATIONS_STREAM } from '../../../src/events/streams.js';
 import { newStoredKey } from '../../../src/events/stored-key.js';
 import { redactData } from '../../../src/events/redacted.js';
 import { InMemoryEventLog } from '../../support/in-memory-event-log.js';
-import { newDatabase } from '../../support/open-for-tests.js';
+import { emptiedDatabase } from '../../support/open-for-tests.js';
 import { projectToHead, retryAndProject, startProjecting } from '../../support/projecting.js';
 import { Random } from '../../support/random.js';
 import { seeds } from '../../support/full-size.js';
 import { eventId, recordedInOrder, sent, type Sent, sentThreat, stored } from '../../support/upstream.js';
 
-const database = newDatabase();
+const database = emptiedDatabase();
 
 const day = (n: number): string => new Date(Date.UTC(2026, 0, 1) + n * 86_400_000).toISOString();
 /** @param form 1 for another content with the same key */
