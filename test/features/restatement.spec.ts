@@ -15,7 +15,7 @@ import { InMemoryEventLog } from '../support/in-memory-event-log.js';
 import { operatorCall } from '../support/operator-call.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { projectToHead, startProjecting } from '../support/projecting.js';
-import { eventId, report, type Sent, sent, sentReport, sentStatus, sentThreat } from '../support/upstream.js';
+import { eventId, report, type Sent, sent, sentReport, sentStatus, sentThreat, stored } from '../support/upstream.js';
 
 // Most tests start the service and read the whole log several times.
 jest.setTimeout(120_000);
@@ -43,13 +43,16 @@ const close = async (): Promise<void> => {
   await database.drop();
 };
 
-/** Sends events in one append, and gives the append its time in the log. The projector must not be running. */
-const sendAt = async (recordedAt: string, ...events: readonly Sent[]): Promise<string> => {
-  const answer = await report(app, ingest, events);
-  await database.pool.query('update log.events set recorded_at = $1 where event_id = any($2::uuid[])', [
+/** Gives stored events their time in the log. The projector must not be running. */
+const recordAt = (recordedAt: string, events: readonly Sent[]): Promise<unknown> =>
+  database.pool.query('update log.events set recorded_at = $1 where event_id = any($2::uuid[])', [
     Date.parse(recordedAt),
     events.map(eventId),
   ]);
+/** Sends events in one append, and gives the append its time in the log. The projector must not be running. */
+const sendAt = async (recordedAt: string, ...events: readonly Sent[]): Promise<string> => {
+  const answer = await report(app, ingest, events);
+  await recordAt(recordedAt, events);
   return answer.headers.get('consistency-token')!;
 };
 const project = (): Promise<unknown> => projectToHead(app.log, app.pool);
@@ -451,12 +454,17 @@ describe('GET /v2/organization/metrics/restatement', () => {
   it('has no more contents on a page, and in a table, than fit into memory', async () => {
     const organization = 'wide';
     const key = await app.issueKey({ organization });
+    // The endpoint would hold so many events until they are counted.
+    const store = async (ids: readonly string[]): Promise<void> => {
+      const wide = ids.map((id) =>
+        threat(id, { asset: url(`${id} ${'\u{1f600}'.repeat(2_040)}`, 'OTHER') }, organization),
+      );
+      await app.log.appendAll(wide.map(stored));
+      await recordAt('2026-04-03T00:00:00.000Z', wide);
+      await project();
+    };
     const ids = Array.from({ length: 300 }, (_, n) => `w-${n}`);
-    const wide = ids.map((id) =>
-      threat(id, { asset: url(`${id} ${'\u{1f600}'.repeat(2_040)}`, 'OTHER') }, organization),
-    );
-    for (let n = 0; n < 300; n += 50) await sendAt('2026-04-03T00:00:00.000Z', ...wide.slice(n, n + 50));
-    await project();
+    await store(ids);
     const found: string[] = [];
     const sizes: number[] = [];
     for (let cursor = ''; ;) {
@@ -473,11 +481,7 @@ describe('GET /v2/organization/metrics/restatement', () => {
     expect((await call(`/restatement/records.csv?${FEBRUARY}&from=${MARCH_1}`, key)).body.split('\r\n')).toHaveLength(
       302,
     );
-    const more = Array.from({ length: 300 }, (_, n) =>
-      threat(`v-${n}`, { asset: url(`${n} ${'\u{1f600}'.repeat(2_040)}`, 'OTHER') }, organization),
-    );
-    for (let n = 0; n < 300; n += 50) await sendAt('2026-04-03T00:00:00.000Z', ...more.slice(n, n + 50));
-    await project();
+    await store(Array.from({ length: 230 }, (_, n) => `v-${n}`));
     const refused = await call(`/restatement/records.csv?${FEBRUARY}&from=${MARCH_1}`, key);
     expect([refused.status, refused.body.message]).toEqual([
       422,
