@@ -559,8 +559,8 @@ class Operator {
 }
 
 const variants = [
-  { name: 'PostgreSQL', open: async () => undefined, seeds: seeds(2, 10_000) },
-  ...eventStores.map(({ name, open }) => ({ name, open, seeds: seeds(2, 300) })),
+  { name: 'PostgreSQL', open: async () => undefined, seeds: seeds(2, 300) },
+  ...eventStores.map(({ name, open }) => ({ name, open, seeds: seeds(2, 100) })),
 ];
 
 for (const { name, open, seeds: all } of variants)
