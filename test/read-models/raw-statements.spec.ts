@@ -3,8 +3,6 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { PoolClient } from 'pg';
 import ts from 'typescript';
-import { LOG_MIGRATIONS } from '../../src/event-log/postgres/schema.js';
-import { migrate } from '../../src/postgres/migrator.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { rawStatements, sourcesIn, typesOf, unexpectedNulls } from '../support/every-statement.js';
 import { VALUES } from '../support/cases/statement-values.js';
@@ -188,7 +186,6 @@ describe('A statement in SQL', () => {
 
   beforeAll(async () => {
     database = await createDatabase();
-    await migrate(database.pool, 'log', LOG_MIGRATIONS);
     connection = await database.pool.connect();
   });
 

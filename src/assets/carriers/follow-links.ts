@@ -107,7 +107,8 @@ const stepOf = (carrier: Location): Step | undefined => {
 };
 
 /**
- * @param plain the location of the text, if it is a web address as a whole, whose end belongs to it
+ * @param plain the location of the text, if it is a web address from its first to its last character. Undefined: quotes
+ *   and punctuation around the text may be from where it was copied
  * @returns undefined if the text carries no link
  */
 const nextStep = (sent: string, plain: Location | undefined): Step | undefined => {

@@ -142,7 +142,7 @@ export const parametersOf = (query: URLSearchParams): string => {
 };
 
 /** Returns the fragment as the end of a page's name: a route, or any fragment if `hasFragments`; otherwise ''. */
-export const fragmentOf = (rest: string, { hasFragments }: { readonly hasFragments: boolean }): string => {
+export const fragmentOf = (rest: string, hasFragments: boolean): string => {
   const start = rest.indexOf('#');
   if (start === -1 || start === rest.length - 1) return '';
   return hasFragments || /^#[!/]/.test(rest.slice(start, start + 2))

@@ -96,13 +96,13 @@ export const pageOf = ({ host, rest }: Location, path = pathOf(rest)): Page | un
     .filter((segment) => segment !== '');
   const query = queryOf(rest);
   for (const pattern of publishingHost.patterns) {
-    const fragment = pattern.hasFragments ? fragmentOf(rest, pattern) : '';
+    const fragment = pattern.hasFragments ? fragmentOf(rest, true) : '';
     if (pattern.hasFragments && fragment === '') continue;
     const page = matchPattern(pattern, segments, query, publishingHost.ignoresCase);
     if (page !== undefined) return fragment === '' ? page : { ...page, name: readableAgain(page.name + fragment) };
   }
   const name = segments.map((segment) => `/${segment}`).join('');
-  const shown = parametersOf(query) + fragmentOf(rest, publishingHost);
+  const shown = parametersOf(query) + fragmentOf(rest, publishingHost.hasFragments);
   // On the root, only parameters and a route tell a page of the host from the host.
   if (publishingHost.hasOwnPages && (name !== '' || shown === '')) return ownPage(host, path);
   if (name === '' && shown === '') return undefined;
@@ -209,5 +209,5 @@ export const dropsQuery = (location: Location): boolean => {
 /** Returns the name of exactly one link, for a link that holds a link which is not read. */
 export const linkName = ({ host, rest }: Location): string => {
   const hasFragments = HELD_LINK.test(rest.slice(rest.indexOf('#')));
-  return readableAgain(host + (pathOf(rest) || '/') + parametersOf(queryOf(rest)) + fragmentOf(rest, { hasFragments }));
+  return readableAgain(host + (pathOf(rest) || '/') + parametersOf(queryOf(rest)) + fragmentOf(rest, hasFragments));
 };

@@ -62,10 +62,6 @@ export const summary = (page: Page, id: string): Promise<string | null> =>
 export const lastAsked = ({ asked }: Opened, path: string): string =>
   asked.filter(({ pathname }) => pathname.endsWith(path)).at(-1)!.search;
 
-interface Look {
-  readonly viewport?: ViewportSize;
-}
-
 export interface Dashboard {
   readonly app: TestApp;
   /** Read and write access to acme. */
@@ -78,7 +74,7 @@ export interface Dashboard {
   /** Opens the page like `open`, signs in, and waits for the figures. */
   openWithKey(apiKey: string, address?: string): Promise<Opened>;
   /** Reloads the shared page, and waits for the figures. */
-  openFigures(address?: string, look?: Look): Promise<Opened>;
+  openFigures(address?: string, size?: { readonly viewport?: ViewportSize }): Promise<Opened>;
   stop(): Promise<void>;
 }
 

@@ -71,7 +71,7 @@ describe('The build', () => {
     TIMEOUT_MS,
   );
 
-  describe('of a read-only src', () => {
+  describe('of a read-only src and of packages', () => {
     let folder: string;
     let data: string;
 

@@ -213,17 +213,17 @@ const describeClient = ({ name, isThere, command }: (typeof CLIENTS)[number]): v
     });
 
     it.each([
-      ['Wed, 21 Oct 2026 07:28:00 GMT', '1.0', 2],
-      ['nan', '1.0', 1],
-      ['-5', '1.0', 1],
-      ['7', '7.0', 1],
-      ['1e30', '3600.0', 1],
-    ])('waits after Retry-After: %s for %s s', async (retryAfter, seconds, requests) => {
+      ['Wed, 21 Oct 2026 07:28:00 GMT', '1.0'],
+      ['nan', '1.0'],
+      ['-5', '1.0'],
+      ['7', '7.0'],
+      ['1e30', '3600.0'],
+    ])('waits after Retry-After: %s for %s s', async (retryAfter, seconds) => {
       server.behave = (_, response) => response.writeHead(503, { 'retry-after': retryAfter }).end();
       start(await server.start());
       expect(await check('evil.example')).toBe('STALE evil.example');
       expect(err.match(/(?<=all-8b: .* in ).*(?= s)/)?.[0]).toBe(seconds);
-      await eventually('it asks again, if that is soon', () => paths().length >= requests);
+      if (seconds === '1.0') await eventually('it asks again', () => paths().length >= 2);
     });
 
     it('waits for at most an hour, and at no interval that is no number', async () => {

@@ -142,6 +142,7 @@ describe('The embedded PostgreSQL', () => {
     let database: Database;
 
     beforeAll(async () => {
+      // Opening must take these rights away again.
       for (const path of ['.', 'postgres']) chmodSync(join(dataDir, path), 0o777);
       database = await open(dataDir);
     });
